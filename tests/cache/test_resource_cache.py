@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.cache import resource_cache
-from polykind.cache.cached_object import CachedObject
-from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.cached_object import CachedObject, parse_stored
+from polykind.cache.resource_cache import ObjectChange, PendingWrite, ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import HistoryEvent, KeyValue, StoreEvent
 
@@ -196,21 +198,41 @@ def test_only_expected_writes_of_current_generation_are_normalized() -> None:
         assert cached is not None
         return cached.normalized
 
+    def write(number: int, generation: int | None, second: bytes | None = None) -> PendingWrite:
+        return cache.writing("a/x", value("a/x", number), parse_stored, generation, second)
+
     assert not written(put("a/x", 101))
-    cache.expect_write("a/x", value("a/x", 1), cache.schema_generation)
-    assert written(put("a/x", 102, 1))
+    with write(1, cache.schema_generation):
+        assert written(put("a/x", 102, 1))
     assert not written(put("a/x", 103, 1))
-    cache.expect_write("a/x", value("a/x", 1), cache.schema_generation)
-    assert not written(put("a/x", 104, 2))
-    cache.expect_write("a/x", value("a/x", 3), cache.schema_generation - 1)
-    assert not written(put("a/x", 105, 3))
-    cache.expect_write("a/x", value("a/x", 4), cache.schema_generation)
-    cache.cancel_expected_write("a/x")
-    assert not written(put("a/x", 106, 4))
-    cache.expect_write("a/x", value("a/x", 5), cache.schema_generation, second=value("a/x", 6))
-    assert written(put("a/x", 107, 5))
-    assert written(put("a/x", 108, 6))
-    assert not written(put("a/x", 109, 6))
+    with write(1, cache.schema_generation):
+        assert not written(put("a/x", 104, 2))
+    with write(3, cache.schema_generation - 1):
+        assert not written(put("a/x", 105, 3))
+    with write(3, None):
+        assert not written(put("a/x", 106, 3))
+    with suppress(ConnectionError), write(4, cache.schema_generation):
+        raise ConnectionError
+    assert not written(put("a/x", 107, 4))
+    with write(5, cache.schema_generation, value("a/x", 6)):
+        assert written(put("a/x", 108, 5))
+        assert written(put("a/x", 109, 6))
+    assert not written(put("a/x", 110, 6))
+
+
+def test_written_object_is_built_once() -> None:
+    cache = cache_of()
+    with cache.writing("a/x", value("a/x", 1), parse_stored, cache.schema_generation) as before_event:
+        pass
+    early = before_event.at(101)
+    cache.apply_events([put("a/x", 101, 1)], 101)
+    assert cache.get("a/x") is early is before_event.at(101)
+    with cache.writing("a/x", value("a/x", 2), parse_stored, cache.schema_generation) as after_event:
+        cache.apply_events([put("a/x", 102, 2)], 102)
+    assert cache.get("a/x") is after_event.at(102)
+    cache.apply_events([put("a/x", 103, 3)], 103)
+    late = after_event.at(102)
+    assert (late.revision, late.normalized) == (102, True)
 
 
 def test_past_changes_from_history() -> None:
@@ -261,15 +283,15 @@ def test_objects_are_uniform_from_the_first_normalized_write_on() -> None:
     def is_uniform() -> bool:
         return cache.uniform == ("v1", cache.schema_generation)
 
-    cache.expect_write("a/x", value("a/x"), cache.schema_generation)
-    cache.apply_events([put("a/x", 101)], 101)
+    with cache.writing("a/x", value("a/x"), generation=cache.schema_generation):
+        cache.apply_events([put("a/x", 101)], 101)
     assert is_uniform()
     cache.apply_events([put("a/y", 102)], 102)
     assert not is_uniform(), "another program has written an object"
-    cache.expect_write("a/y", value("a/y", 1), cache.schema_generation)
-    cache.apply_events([put("a/y", 103, 1)], 103)
+    with cache.writing("a/y", value("a/y", 1), generation=cache.schema_generation):
+        cache.apply_events([put("a/y", 103, 1)], 103)
     assert not is_uniform(), "the other objects are not known"
     cache.apply_events([deleted("a/x", 104), deleted("a/y", 105)], 105)
-    cache.expect_write("a/x", value("a/x"), cache.schema_generation)
-    cache.apply_events([put("a/x", 106)], 106)
+    with cache.writing("a/x", value("a/x"), generation=cache.schema_generation):
+        cache.apply_events([put("a/x", 106)], 106)
     assert is_uniform()

@@ -112,8 +112,8 @@ async def test_listed_objects_belong_to_the_deleted_namespace(running: Live, mon
 async def test_namespace_is_not_changed_in_place_of_a_deleted_one(
     running: Live, monkeypatch: pytest.MonkeyPatch, subresource: str
 ) -> None:
-    def is_write(op: Any, *_: Any, **__: Any) -> bool:
-        return bool(op.subresource == subresource)
+    def is_write(change: Any, *_: Any, **__: Any) -> bool:
+        return bool(change.op.subresource == subresource)
 
     async with held(monkeypatch, object_client, "change_object", is_write) as gate:
         await running.ask("DELETE", PATH)

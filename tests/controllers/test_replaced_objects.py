@@ -22,6 +22,7 @@ from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.object_client import ObjectClient
 from polykind.controllers.rbac_bootstrap import RBACBootstrap
 from polykind.migration import rewriter
+from polykind.operations.operation import Operation
 from tests.controllers.test_event_expiry import EVENTS, LaterClock
 from tests.controllers.test_flow_schema_status import FLOWCONTROL, LEVEL, SCHEMA, dangling
 from tests.support import migrations
@@ -53,7 +54,8 @@ async def writing(
 ) -> AsyncIterator[Gate]:
     """Hold the first write of a controller to the object with a name."""
 
-    def matches(op: Any, *_: Any, **__: Any) -> bool:
+    def matches(written: Any, *_: Any, **__: Any) -> bool:
+        op: Operation = getattr(written, "op", written)
         return (op.name, op.subresource) == (name, subresource)
 
     async with held(monkeypatch, object_client, function, matches) as gate:

@@ -31,7 +31,7 @@ async def workers() -> AsyncIterator[Workers]:
 
 
 def lane(workers: Workers, **properties: Any) -> Lane:
-    return Lane.open(workers, "jane", version(**properties), ends=True)
+    return Lane(workers, "jane", version(**properties), reports=True)
 
 
 def thread_name() -> str:
@@ -100,7 +100,7 @@ async def test_the_memory_policy_knows_large_operations_until_they_end(
     assert calls == ["begin"]
     steps.end()
     assert calls == ["begin", "end"]
-    servers = Lane.open(workers, "", version(), ends=False)
+    servers = Lane(workers, "", version(), reports=False)
     await servers.run_in_worker(thread_name)
     servers.end()
     assert calls == ["begin", "end"]

@@ -14,9 +14,7 @@ import pytest
 from polykind.codec import json_codec
 from polykind.server.server import Server
 from polykind.server.settings import Settings
-from polykind.verbs import apply as apply_verb
-from polykind.verbs import patch as patch_verb
-from polykind.verbs import update as update_verb
+from polykind.verbs import apply, change, patches
 from polykind.verbs.commit import LostRaceError, commit
 from tests.support.client import Client
 from tests.support.live import Live, live
@@ -510,7 +508,7 @@ async def test_merge_patch_has_the_same_result_if_it_shares_values(
 ) -> None:
     cases = [(patch, path) for patch in PATCHES for path in ("", "/status")]
     shared = [await patch_twice(running, f"shared-{n}", *case) for n, case in enumerate(cases)]
-    monkeypatch.setattr(patch_verb, "may_share_old", lambda *_: False)
+    monkeypatch.setattr(patches, "may_share_old", lambda *_: False)
     copied = [await patch_twice(running, f"copied-{n}", *case) for n, case in enumerate(cases)]
     assert shared == copied
 
@@ -518,7 +516,7 @@ async def test_merge_patch_has_the_same_result_if_it_shares_values(
 async def test_apply_has_the_same_result_if_it_shares_values(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [(applied, path, APPLY) for applied in APPLIED for path in ("", "/status")]
     shared = [await patch_twice(running, f"shared-{n}", *case) for n, case in enumerate(cases)]
-    monkeypatch.setattr(apply_verb, "may_share_old", lambda *_: False)
+    monkeypatch.setattr(apply, "may_share_old", lambda *_: False)
     copied = [await patch_twice(running, f"copied-{n}", *case) for n, case in enumerate(cases)]
     assert shared == copied
     assert {status for status, _ in shared} == {200, 422, 500}
@@ -532,13 +530,13 @@ async def test_apply_does_not_own_the_defaults_that_a_lost_attempt_has_set(
     await running.ask("POST", WIDGETS, body)
     lost = [True]
 
-    async def commit_at_second_attempt(*args: Any) -> Any:
+    async def commit_at_second_attempt(*args: Any, **options: Any) -> Any:
         if lost:
             lost.pop()
             raise LostRaceError
-        return await commit(*args)
+        return await commit(*args, **options)
 
-    monkeypatch.setattr(update_verb, "commit", commit_at_second_attempt)
+    monkeypatch.setattr(change, "commit", commit_at_second_attempt)
     result = await running.ask("PATCH", f"{WIDGETS}/w?{FORCED}", widget("w", note="x"), kind=APPLY)
     assert result["spec"] == {"note": "x", "size": 1}
     assert [entry["fieldsV1"] for entry in result["metadata"]["managedFields"]] == [{"f:spec": {"f:note": {}}}]

@@ -48,6 +48,67 @@ class ObjectChange:
         return cached
 
 
+class PendingWrite:
+    """A write of this process. The cache builds the written object once: for its event, or before that for the writer.
+
+    If the write fails, the cache does not expect its event any longer.
+    """
+
+    __slots__ = ("_build", "_cache", "_generation", "_key", "_second", "_written", "value")
+
+    def __init__(
+        self,
+        cache: ResourceCache,
+        key: str,
+        value: bytes,
+        build: CachedObjectFactory,
+        generation: int | None,
+        second: bytes | None,
+    ) -> None:
+        self._cache = cache
+        self._key = key
+        self.value = value
+        self._build = build
+        self._generation = generation
+        self._second = second
+        self._written: CachedObject | None = None
+
+    def __enter__(self) -> PendingWrite:
+        if self._generation is not None:
+            self._cache._pending[self._key] = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        pending = self._cache._pending
+        if kind is not None and pending.get(self._key) is self:
+            del pending[self._key]
+
+    def at(self, revision: int) -> CachedObject:
+        """Return the object that the write has stored at this revision."""
+        written = self._written
+        if written is None or written.revision != revision:
+            written = self._cache.get(self._key)
+            if written is None or written.revision != revision:
+                written = self._make(revision)
+        return written
+
+    def deliver(self, revision: int) -> CachedObject:
+        """Return the object for the write's event, and expect the event of the second write."""
+        if self._second is not None:
+            self._cache._pending[self._key] = PendingWrite(
+                self._cache, self._key, self._second, parse_stored, self._generation, None
+            )
+        written = self._written
+        return written if written is not None and written.revision == revision else self._make(revision)
+
+    def _make(self, revision: int) -> CachedObject:
+        normalized = self._generation == self._cache.schema_generation
+        build = self._build if normalized else parse_stored
+        written = self._written = build(self._key, self.value, revision, normalized)
+        written.schema_generation = self._cache.schema_generation
+        return written
+
+
 class CacheObserver(Protocol):
     """An object that is notified of a resource's changes, in order."""
 
@@ -100,7 +161,8 @@ class ResourceCache:
         """A version and a schema generation at which every object is its own representation, or None if that is not
         known. A list at this version needs to look at no object.
         """
-        self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory, bytes | None]] = {}
+        self._pending: dict[str, PendingWrite] = {}
+        """The writes of this process whose events are expected, by key."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -187,23 +249,21 @@ class ResourceCache:
         self.schema_generation += 1
         self.schema_digests = digests
 
-    def expect_write(
+    def writing(
         self,
         key: str,
         value: bytes,
-        schema_generation: int,
         build: CachedObjectFactory = parse_stored,
+        generation: int | None = None,
         second: bytes | None = None,
-    ) -> None:
-        """Announce that this process is about to write `value`, which is normalized for this schema generation.
+    ) -> PendingWrite:
+        """Return the context in which this process writes `value`.
 
-        When the store delivers an event with the same bytes, the cache calls `build` and sets `normalized`. `second` is
-        the value of a write that follows in the same transaction.
+        `generation` is the schema generation for which the value is normalized, or None if it is not. Then the cached
+        object need not be decoded: `build` makes it from the same bytes. `second` is the value of a write that follows
+        in the same transaction.
         """
-        self._expected_writes[key] = (value, schema_generation, build, second)
-
-    def cancel_expected_write(self, key: str) -> None:
-        self._expected_writes.pop(key, None)
+        return PendingWrite(self, key, value, build, generation, second)
 
     def parse(self, items: Sequence[KeyValue]) -> list[CachedObject]:
         """Build cached objects from stored key-value pairs of this resource."""
@@ -251,11 +311,9 @@ class ResourceCache:
                 new = None
                 self._objects.remove(old)
             else:
-                expected = self._expected_writes.pop(key, None) if self._expected_writes else None
-                if expected is not None and expected[1] == self.schema_generation and expected[0] == event.value:
-                    new = expected[2](key, event.value, event.revision, True)
-                    if expected[3] is not None:
-                        self.expect_write(key, expected[3], self.schema_generation)
+                pending = self._pending.pop(key, None) if self._pending else None
+                if pending is not None and pending.value == event.value:
+                    new = pending.deliver(event.revision)
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation

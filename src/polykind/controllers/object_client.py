@@ -18,13 +18,13 @@ from polykind.contract import JsonObject, KeyValue, RevisionConflictError
 from polykind.controllers.object_metadata import metadata
 from polykind.operations.backend import Backend
 from polykind.operations.operation import Operation
-from polykind.operations.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions, WriteOptions
+from polykind.operations.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.verbs.apply import AppliedConfiguration, apply_change
+from polykind.verbs.apply import AppliedConfiguration, Apply
+from polykind.verbs.change import Change, ServerChange, change_object, check_precondition
 from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
-from polykind.verbs.update import Change, change_object, check_precondition
-from polykind.verbs.write import APPLY, PATCH, POST, PUT, Origin, Write
+from polykind.verbs.write import Draft, Existing
 
 Edit = Callable[[JsonObject], None]
 """A function that sets fields of an object or of its metadata. Values below these are shared: replace, not modify."""
@@ -53,7 +53,7 @@ class ObjectClient:
 
         meta = obj["metadata"]
         op = self._operation("create", version, meta.get("namespace", ""), meta["name"])
-        await create_object(op, Write(obj, POST, CreateOptions()))
+        await create_object(op, Draft(obj), CreateOptions())
 
     async def delete(
         self,
@@ -82,7 +82,13 @@ class ObjectClient:
         await delete_object(op, options, named=not of_collection)
 
     async def change(
-        self, version: ServedVersion, seen: CachedObject, edit: Edit, *, subresource: str = "", unchanged: bool = False
+        self,
+        version: ServedVersion,
+        seen: CachedObject,
+        edit: Edit,
+        *,
+        subresource: str = "",
+        unchanged: bool = False,
     ) -> None:
         """Change the object `seen`, and no other object of its name.
 
@@ -90,25 +96,21 @@ class ObjectClient:
         the object only if it is still at the revision that was seen.
         """
 
-        async def edited(old: JsonObject, _: Write) -> JsonObject:
+        def edited(old: JsonObject) -> JsonObject:
             new = {**old, "metadata": dict(old["metadata"])}
             edit(new)
             return new
 
-        op = self._operation("update", version, seen.namespace, seen.name, subresource)
-        await self._write(op, seen, edited, UpdateOptions(), PATCH, unchanged=unchanged)
+        op = self._operation("patch", version, seen.namespace, seen.name, subresource)
+        await change_object(_ChangeOfSeen(ServerChange(op, UpdateOptions(), edited), seen, unchanged=unchanged))
 
     async def replace(self, version: ServedVersion, obj: JsonObject, *, subresource: str = "") -> None:
         """Replace an object by a changed copy of what was read. Raise ConflictError if the object has changed since."""
         meta = obj["metadata"]
         if not meta.get("resourceVersion"):
             raise AssertionError("the copy does not show which state of the object was read")
-
-        async def replaced(_old: JsonObject, _write: Write) -> JsonObject:
-            return obj
-
         op = self._operation("update", version, meta.get("namespace", ""), meta["name"], subresource)
-        await change_object(op, replaced, UpdateOptions(), PUT)
+        await change_object(ServerChange(op, UpdateOptions(), lambda _: obj))
 
     async def apply(
         self, version: ServedVersion, seen: CachedObject, fields: JsonObject, *, subresource: str = ""
@@ -125,8 +127,8 @@ class ObjectClient:
         body = json_codec.encode(applied)
         op = self._operation("patch", version, seen.namespace, seen.name, subresource, body)
         options = PatchOptions(field_manager=self._manager, force=True)
-        change = apply_change(op, AppliedConfiguration(applied, []), options)
-        await self._write(op, seen, change, options, APPLY, unchanged=True)
+        change = Apply(op, options, AppliedConfiguration(applied, []))
+        await change_object(_ChangeOfSeen(change, seen, unchanged=True))
 
     # ------------------------------------------------------------------ writes of stored bytes
 
@@ -146,7 +148,8 @@ class ObjectClient:
         The cache calls `build` instead of decoding the bytes.
         """
         try:
-            await self._put_expected(cache, key, value, 0, generation, build)
+            with cache.writing(key, value, build, generation):
+                await self._backend.store.put(cache.prefix + key, value, expect=0)
         except RevisionConflictError:
             return False
         return True
@@ -174,49 +177,13 @@ class ObjectClient:
 
         If they are normalized for a schema generation, the cache learns this from `generation` and calls `build`.
         """
-        await self._put_expected(cache, seen.key, value, seen.revision, generation, build)
+        with cache.writing(seen.key, value, build, generation):
+            await self._backend.store.put(cache.prefix + seen.key, value, expect=seen.revision)
 
     async def remove_cached(self, cache: ResourceCache, seen: CachedObject) -> None:
         await self._backend.store.delete(cache.prefix + seen.key, expect=seen.revision)
 
-    async def _put_expected(
-        self,
-        cache: ResourceCache,
-        key: str,
-        value: bytes,
-        revision: int,
-        generation: int | None,
-        build: CachedObjectFactory,
-    ) -> None:
-        if generation is not None:
-            cache.expect_write(key, value, generation, build)
-        try:
-            await self._backend.store.put(cache.prefix + key, value, expect=revision)
-        except BaseException:
-            cache.cancel_expected_write(key)
-            raise
-
     # ------------------------------------------------------------------ operations
-
-    async def _write(
-        self,
-        op: Operation,
-        seen: CachedObject,
-        change: Change,
-        options: WriteOptions,
-        origin: Origin,
-        *,
-        unchanged: bool,
-    ) -> None:
-        uid = metadata(seen).uid
-
-        async def checked(old: JsonObject, write: Write) -> JsonObject:
-            check_precondition(op, "uid", uid, old, dry_run=False)
-            if unchanged or not uid:
-                check_precondition(op, "resourceVersion", str(seen.revision), old, dry_run=False)
-            return await change(old, write)
-
-        await change_object(op, checked, options, origin)
 
     def _operation(
         self, verb: str, version: ServedVersion, namespace: str, name: str, subresource: str = "", body: bytes = b""
@@ -232,3 +199,29 @@ class ObjectClient:
             manager=self._manager,
             body=body,
         )
+
+
+class _ChangeOfSeen(Change):
+    """A change that fails if another object than the one that the controller has seen is stored."""
+
+    def __init__(self, change: Change, seen: CachedObject, *, unchanged: bool) -> None:
+        super().__init__(change.op, change.options)
+        self._change = change
+        self._seen = seen
+        self._unchanged = unchanged
+
+    async def change(self, old: Existing) -> Draft:
+        uid = metadata(self._seen).uid
+        check_precondition(self.op, "uid", uid, old.obj, dry_run=False)
+        if self._unchanged or not uid:
+            check_precondition(self.op, "resourceVersion", str(self._seen.revision), old.obj, dry_run=False)
+        return await self._change.change(old)
+
+    async def again(self) -> Change:
+        return _ChangeOfSeen(await self._change.again(), self._seen, unchanged=self._unchanged)
+
+    async def track(self, draft: Draft, old: Existing) -> None:
+        await self._change.track(draft, old)
+
+    async def admit(self, draft: Draft, old: Existing) -> Draft:
+        return await self._change.admit(draft, old)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from polykind.memory_policy import memory_policy
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from polykind.resources.resource import ServedVersion
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 _INLINE_CONTAINERS: Final = 500
 """A body with more JSON objects and lists than this is handled in a worker thread. Also limits the nesting depth."""
@@ -41,26 +43,6 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
     return values * steps_per_value > _INLINE_STEPS
 
 
-class _Hold:
-    """Tells the memory policy that an operation holds large objects, until the operation ends."""
-
-    __slots__ = ("_held", "_reports")
-
-    def __init__(self, *, reports: bool) -> None:
-        self._reports = reports
-        self._held = False
-
-    def begin(self) -> None:
-        if self._reports and not self._held:
-            self._held = True
-            memory_policy.begin_large()
-
-    def end(self) -> None:
-        if self._held:
-            self._held = False
-            memory_policy.end_large()
-
-
 class Lane:
     """Runs the steps of an operation: on the event loop or, once an input is large, in worker threads.
 
@@ -68,24 +50,39 @@ class Lane:
     waiting operations take turns.
     """
 
-    __slots__ = ("_hold", "_user", "_version", "_workers", "large")
+    __slots__ = ("_held", "_reports", "_user", "_version", "_whole", "_workers", "large")
 
-    def __init__(self, workers: Workers, user: str, version: ServedVersion, hold: _Hold) -> None:
+    def __init__(
+        self, workers: Workers, user: str, version: ServedVersion, *, reports: bool, whole: Lane | None = None
+    ) -> None:
         self._workers = workers
         self._user = user
+        """The user whose operations take turns with those of others, or "" for the server."""
         self._version = version
-        self._hold = hold
+        self._reports = reports
+        """True if the memory policy learns of large objects. Then `end` must be called."""
+        self._held = False
+        self._whole = whole or self
+        """The lane of the whole operation, of which this lane's operation may be a part."""
         self.large = False
         """True if the steps run in worker threads."""
 
-    @classmethod
-    def open(cls, workers: Workers, user: str, version: ServedVersion, *, ends: bool) -> Lane:
-        """Return the lane of an operation of `user`, "" for the server. `ends` is true if `end` will be called."""
-        return cls(workers, user, version, _Hold(reports=ends))
-
     def at(self, version: ServedVersion) -> Lane:
         """Return a lane for objects of another version that the same operation handles."""
-        return Lane(self._workers, self._user, version, self._hold)
+        return Lane(self._workers, self._user, version, reports=False, whole=self._whole)
+
+    def _hold(self) -> None:
+        """Tell the memory policy that the operation holds large objects, until it ends."""
+        whole = self._whole
+        if whole._reports and not whole._held:
+            whole._held = True
+            memory_policy.begin_large()
+
+    def end(self) -> None:
+        """End the operation."""
+        if self._held:
+            self._held = False
+            memory_policy.end_large()
 
     def consider(self, data: bytes) -> None:
         """Move the steps to worker threads if work on an object with this JSON or YAML takes long."""
@@ -94,6 +91,10 @@ class Lane:
             self.large = (version.strategy.expensive and version.strategy.is_expensive(data)) or (
                 len(data) > version.codec.small_bytes and is_large(data, version.codec.steps_per_value)
             )
+
+    def grow(self) -> None:
+        """Move the steps to worker threads, because a step has made a large object of a small one."""
+        self.large = True
 
     async def run(self, step: Callable[..., T], *args: Any) -> T:
         """Run a step and return its result."""
@@ -110,27 +111,46 @@ class Lane:
         """Run an asynchronous step and return its result. Its calls of converters run on the event loop."""
         if not self.large:
             return await step
-        self._hold.begin()
+        self._hold()
         return await self._workers.run_coroutine(self._user, step)
 
-    async def run_async_in_worker(self, step: Coroutine[Any, Any, T]) -> T:
-        """Run an asynchronous step in worker threads."""
-        self._hold.begin()
-        return await self._workers.run_coroutine(self._user, step)
+    async def run_interruptible(
+        self, step: Callable[[A | None], T], check: Callable[[], A], interruption: type[Exception]
+    ) -> T:
+        """Run a step that may take long, whatever its input is.
+
+        The step starts on the event loop with the result of `check`, which raises `interruption` when it has held the
+        loop too long. Then it runs again in a worker thread, with None.
+        """
+        if not self.large:
+            try:
+                return step(check())
+            except interruption:
+                pass
+        return await self.run_in_worker(step, None)
 
     async def run_in_worker(self, step: Callable[..., T], *args: Any) -> T:
         """Run one step in a worker thread, whatever the other steps do."""
-        self._hold.begin()
+        self._hold()
         return await self._workers.run(self._user, (lambda: step(*args)) if args else step)
+
+    async def run_long_if(self, is_long: bool, step: Callable[..., T], *args: Any) -> T:
+        """Run one step, in a worker thread if `is_long` is true, whatever the other steps do."""
+        return await self.run_in_worker(step, *args) if is_long else step(*args)
 
     async def run_sized(self, size: int, step: Callable[..., T], *args: Any) -> T:
         """Run one step whose work grows with `size`, a number of bytes, whatever the other steps do."""
-        return await self.run_in_worker(step, *args) if size > INLINE_BYTES else step(*args)
+        return await self.run_long_if(size > INLINE_BYTES, step, *args)
+
+    async def run_on(self, data: bytes, more_bytes: int, step: Callable[..., T], *args: Any) -> T:
+        """Run one step on this JSON, whatever the other steps do. `more_bytes` is the size of what else it works on."""
+        return await self.run_long_if(more_bytes > INLINE_BYTES or is_large(data), step, *args)
+
+    async def wait_for(self, deliveries: Iterable[asyncio.Future[None]]) -> None:
+        """If the object is large, wait for the observers of large objects. A client with small objects does not."""
+        if self.large and (waiting := list(deliveries)):
+            await asyncio.wait(waiting)
 
     async def take_turn(self) -> None:
         """Wait until the next slice of a long response may be encoded. Users take turns."""
         await self._workers.turns.take(self._user)
-
-    def end(self) -> None:
-        """End the operation."""
-        self._hold.end()

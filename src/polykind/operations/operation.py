@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -12,7 +12,7 @@ from polykind.bounded_cache import remember
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import parse_query
 from polykind.operations.charges import Charges
-from polykind.operations.lane import Lane, is_large
+from polykind.operations.lane import Lane
 from polykind.operations.notes import Notes
 from polykind.operations.options import PatchOptions, WriteOptions
 
@@ -59,14 +59,15 @@ class Operation:
     """A change or a read of a resource that a client, or the server itself, wants. Verbs do not modify it."""
 
     __slots__ = (
-        "_lane",
         "_now",
+        "_opened",
         "_query",
         "_transport",
         "backend",
         "body",
         "charges",
         "deadline",
+        "lane",
         "media",
         "name",
         "namespace",
@@ -96,7 +97,7 @@ class Operation:
         notes: Notes | None = None,
         deadline: float | None = None,
         revision_read: RevisionRead | None = None,
-        transport: Transport | None = None,
+        transport: Callable[[], Transport] | None = None,
     ) -> None:
         self.backend = backend
         self.user = user
@@ -122,7 +123,7 @@ class Operation:
         self.charges = Charges()
         self._query: dict[str, list[str]] | None = None
         self._now = ""
-        self._lane: Lane | None = None
+        self._opened: Lane | None = None
 
     @classmethod
     def by_server(
@@ -144,7 +145,7 @@ class Operation:
         """
         media = Media("application/json", agent=manager.encode())
         operation = cls(backend, user, verb, version, namespace, name, subresource, body=body, media=media)
-        operation._lane = Lane.open(backend.workers, operation._requester, version, ends=False)
+        operation.lane = Lane(backend.cache.workers, "" if user is None else user.name, version, reports=False)
         return operation
 
     def at(
@@ -168,7 +169,7 @@ class Operation:
             transport=self._transport,
         )
         part.charges = self.charges
-        part._lane = self.lane.at(version)
+        part.lane = self.lane.at(version)
         return part
 
     # ------------------------------------------------------------------ options
@@ -182,6 +183,8 @@ class Operation:
 
     def options(self, kind: type[W]) -> W:
         """Return the options of a create or an update. Clients repeat their parameters, so the options are cached."""
+        if not self.parameters:
+            return kind()
         options: W = _write_options(cast(Hashable, kind), self.parameters)
         return options
 
@@ -191,34 +194,22 @@ class Operation:
 
     # ------------------------------------------------------------------ running
 
-    @property
-    def lane(self) -> Lane:
-        """The lane in which the steps run."""
-        if self._lane is None:
-            self._lane = Lane.open(self.backend.workers, self._requester, self.version, ends=True)
-        return self._lane
+    lane: Lane
+    """The lane in which the steps run. It is opened when the first step needs it: a read of stored bytes needs none."""
 
-    def is_large(self, data: bytes) -> bool:
-        """True if work on an object of the operation's version belongs in a worker thread."""
-        version = self.version
-        if version.strategy.expensive and version.strategy.is_expensive(data):
-            return True
-        return len(data) > version.codec.small_bytes and is_large(data, version.codec.steps_per_value)
-
-    @property
-    def body_is_large(self) -> bool:
-        """True if work on the operation's body belongs in a worker thread."""
-        return self.is_large(self.body)
+    def __getattr__(self, name: str) -> Any:
+        # Python calls this method only for an attribute without a value.
+        if name != "lane":
+            raise AttributeError(name)
+        user = "" if self.user is None else self.user.name
+        self._opened = self.lane = Lane(self.backend.cache.workers, user, self.version, reports=True)
+        return self.lane
 
     def end(self) -> None:
         """End an operation of a client: forget its large objects and the quotas that it has not used."""
-        if self._lane is not None:
-            self._lane.end()
+        if self._opened is not None:
+            self._opened.end()
         self.charges.close()
-
-    @property
-    def _requester(self) -> str:
-        return self.user.name if self.user is not None else ""
 
     @property
     def client(self) -> User:
@@ -232,7 +223,7 @@ class Operation:
         """The transport of streams to the client. An operation of the server has no client."""
         if self._transport is None:
             raise AssertionError("the operation has no client")
-        return self._transport
+        return self._transport()
 
     def now(self) -> str:
         """Return the time of the operation. All timestamps that it writes are the same."""

@@ -199,7 +199,8 @@ class CustomCodec(ObjectCodec):
         return self._schema.steps_per_value
 
     def check_default_size(self, data: bytes, obj: JsonObject) -> None:
-        self._schema.check_default_size(data, obj)
+        if len(data) > self.small_bytes:
+            self._schema.check_default_size(data, obj)
 
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
         resource, kind, api_version = self._resource, value.get("kind", ""), value.get("apiVersion", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,7 +19,8 @@ from polykind.operations.responses import Response
 from polykind.resources.resource import ServedVersion
 from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import subresources
-from polykind.verbs.create import create, create_review
+from polykind.verbs.create import create
+from polykind.verbs.create_review import create_review
 from polykind.verbs.delete import delete, deletecollection
 from polykind.verbs.get import get
 from polykind.verbs.list import list_
@@ -112,7 +114,7 @@ def operation(
         notes=request.notes,
         deadline=request.deadline,
         revision_read=revision_read,
-        transport=HttpTransport(request),
+        transport=partial(HttpTransport, request),
     )
 
 

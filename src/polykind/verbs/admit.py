@@ -20,8 +20,7 @@ from polykind.operations.options import DeleteOptions, WriteOptions
 from polykind.resources.resource import Resource
 from polykind.schema import object_meta
 from polykind.verbs.metadata import metadata_decode_error
-from polykind.verbs.write import DELETE as DELETE_ORIGIN
-from polykind.verbs.write import Write
+from polykind.verbs.write import Draft, Existing, Learnt, Settled
 
 _SCALE = ("Scale", "autoscaling/v1")
 _INVALID_MANAGERS = (
@@ -30,24 +29,20 @@ _INVALID_MANAGERS = (
 )
 
 
-async def admit(op: Operation, write: Write) -> bool:
-    """Run mutating admission on a create or an update. Return True if admission has replaced `write.obj`."""
+async def admit(op: Operation, draft: Draft, old: Existing | None, options: WriteOptions) -> Draft:
+    """Run mutating admission on a create or an update. Return the draft, or another if admission has changed it."""
     if op.user is None or not (op.backend.admission.mutates or _has_plugins(op)):
-        return False
-    original = write.obj
-    view = partial(op.version.strategy.for_admission, original)
-    mutated = await _mutate(op, await op.lane.run_in_worker(view) if write.large else view(), write)
+        return draft
+    view = await op.lane.run(op.version.strategy.for_admission, draft.obj)
+    mutated = await _mutate(op, view, None if old is None else old.obj, options)
     if mutated is None:
-        return False
-    write.obj = mutated
-    write.normalized = write.values_validated = write.integers_only = False
-    write.raw_metadata = {}
+        return draft
+    error = ""
     if not op.version.is_builtin:
-        write.metadata_error = metadata_decode_error(mutated["metadata"])
-        coerce = partial(object_meta.coerce, mutated["metadata"], strict=False)
-        mutated["metadata"], _ = await op.lane.run_in_worker(coerce) if write.large else coerce()
-    await _restore_invalid_managers(op, write, mutated["metadata"], original["metadata"])
-    return True
+        error = metadata_decode_error(mutated["metadata"])
+        mutated["metadata"], _ = await op.lane.run(partial(object_meta.coerce, mutated["metadata"], strict=False))
+    await _restore_invalid_managers(op, mutated["metadata"], draft.obj["metadata"])
+    return Draft(mutated, Learnt.RAW, metadata_error=error, applied=draft.applied)
 
 
 def _has_plugins(op: Operation) -> bool:
@@ -59,89 +54,84 @@ async def admit_scale(
     op: Operation,
     scale: JsonObject,
     old: JsonObject,
-    write: Write,
+    options: WriteOptions,
     decode_scale: Callable[[JsonObject], JsonObject],
 ) -> JsonObject:
     """Run mutating admission on a Scale. Return `scale`, or the Scale that admission has put in its place, decoded."""
     if not op.backend.admission.mutates or op.user is None:
         return scale
-    mutated = await _mutate(op, scale, write, old, decode_scale)
+    mutated = await _mutate(op, scale, old, options, decode_scale)
     if mutated is None:
         return scale
-    await _restore_invalid_managers(op, write, mutated["metadata"], scale["metadata"])
+    await _restore_invalid_managers(op, mutated["metadata"], scale["metadata"])
     return mutated
 
 
 async def _mutate(
     op: Operation,
     obj: JsonObject,
-    write: Write,
-    old: JsonObject | None = None,
+    old: JsonObject | None,
+    options: WriteOptions,
     default: Callable[[JsonObject], JsonObject] | None = None,
 ) -> JsonObject | None:
     """Return the object that mutating admission makes of `obj`, or None if admission changes nothing."""
-    old = write.old if old is None else old
-    attributes = _attributes(op, CREATE if old is None else UPDATE, obj, old, write.options, large=write.large)
+    attributes = _attributes(op, CREATE if old is None else UPDATE, obj, old, options)
     if default is not None:
         attributes.default = default
-    await _run_step(op, "admit", op.backend.admission.mutate, attributes, large=write.large)
+    await _run_step(op, "admit", op.backend.admission.mutate, attributes)
     if not attributes.changed:
         return None
-    write.large = write.large or attributes.large
+    if attributes.large:
+        op.lane.grow()
     if attributes.obj is None:
         raise AssertionError("mutating admission has removed the object")
     return attributes.obj
 
 
-async def _restore_invalid_managers(op: Operation, write: Write, meta: JsonObject, original: JsonObject) -> None:
+async def _restore_invalid_managers(op: Operation, meta: JsonObject, original: JsonObject) -> None:
     """If admission has made managedFields invalid, restore those of `original` and send a warning to the client."""
     if meta.get("managedFields") is original.get("managedFields"):
         return
-    validate = partial(managed_fields.validation_error, meta.get("managedFields"))
-    if reason := await op.lane.run_in_worker(validate) if write.large else validate():
+    if reason := await op.lane.run(managed_fields.validation_error, meta.get("managedFields")):
         meta.pop("managedFields", None)
         if "managedFields" in original:
             meta["managedFields"] = original["managedFields"]
         op.notes.warn(_INVALID_MANAGERS + reason)
 
 
-async def approve(op: Operation, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
-    """Run validating admission on a create or an update. `view` returns the part of an object that admission sees."""
+async def approve(op: Operation, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
+    """Run validating admission on a create (`old` is None) or an update."""
     admission = op.backend.admission
     if op.user is not None and (admission.validates or op.namespace in admission.quota_namespaces or _has_plugins(op)):
-        obj, old = write.obj, write.old
-        if view is not None:
-            obj, old = view(obj), None if old is None else view(old)
-        operation = CREATE if old is None else UPDATE
-        attributes = _attributes(op, operation, obj, old, write.options, large=write.large)
-        await _run_step(op, "validate", admission.validate, attributes, large=write.large)
+        attributes = _attributes(op, CREATE if old is None else UPDATE, obj, old, options)
+        await _run_step(op, "validate", admission.validate, attributes)
         if attributes.charge is not None:
             op.charges.hold(attributes.charge)
 
 
-async def charge_size(op: Operation, write: Write, size: int) -> None:
+async def charge_size(op: Operation, settled: Settled, size: int, *, dry_run: bool) -> None:
     """Charge the growth of a custom object to the quotas of its namespace. Raise ForbiddenError if one is exceeded."""
-    growth = size - (write.cached.stored_size if write.cached is not None else 0)
-    if growth <= 0 or op.user is None or op.version.is_builtin or write.origin is DELETE_ORIGIN:
+    growth = size - (settled.old.cached.stored_size if settled.old is not None else 0)
+    if growth <= 0 or op.user is None or op.version.is_builtin or settled.learnt is Learnt.MARKED:
         return
-    resource, name = op.resource, write.obj["metadata"].get("name", "")
+    resource, name = op.resource, settled.obj["metadata"].get("name", "")
     charge = await op.backend.admission.charge_size(
-        op.namespace or "", resource.group, resource.plural, name, growth, dry_run=write.options.dry_run
+        op.namespace or "", resource.group, resource.plural, name, growth, dry_run=dry_run
     )
     if charge is not None:
         op.charges.hold(charge)
 
 
-async def approve_delete(op: Operation, old: JsonObject, options: DeleteOptions, *, named: bool, large: bool) -> None:
+async def approve_delete(op: Operation, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
     """Run mutating and validating admission on a delete. `named` is false if the URL names a collection."""
     admission = op.backend.admission
     if op.user is None or not (admission.mutates or admission.validates or _has_plugins(op)):
         return
-    attributes = _attributes(op, DELETE, None, old, options, large=large)
+    attributes = _attributes(op, DELETE, None, old, options)
     if not named:
         attributes.name = ""
-    await _run_step(op, "admit", admission.mutate, attributes, large=large)
-    await _run_step(op, "validate", admission.validate, attributes, large=large)
+    await _run_step(op, "admit", admission.mutate, attributes)
+    await _run_step(op, "validate", admission.validate, attributes)
 
 
 async def admit_connect(
@@ -156,12 +146,12 @@ async def admit_connect(
     admission = op.backend.admission
     if op.user is None or not (admission.mutates or admission.validates):
         return options
-    attributes = _attributes(op, CONNECT, options, None, None, large=False)
+    attributes = _attributes(op, CONNECT, options, None, None)
     attributes.default = lambda mutated: decode(mutated)[0]
     attributes.strict_error = lambda mutated: _unknown_fields_error(decode(mutated)[1])
     attributes.apply_type = lambda api_version: None
-    await _run_step(op, "admit", admission.mutate, attributes, large=False)
-    await _run_step(op, "validate", admission.validate, attributes, large=False)
+    await _run_step(op, "admit", admission.mutate, attributes)
+    await _run_step(op, "validate", admission.validate, attributes)
     return attributes.obj or options
 
 
@@ -170,16 +160,14 @@ async def _run_step(
     kind: str,
     step: Callable[[Attributes], Coroutine[Any, Any, None]],
     attributes: Attributes,
-    *,
-    large: bool,
 ) -> None:
-    """Run an admission step, in a worker thread if its objects are large, and record its duration.
+    """Run an admission step and record its duration.
 
     `kind` is the value of the metric's label `type`.
     """
     started, rejected = perf_counter(), "true"
     try:
-        await (op.lane.run_async_in_worker(step(attributes)) if large else step(attributes))
+        await op.lane.run_async(step(attributes))
         rejected = "false"
     finally:
         seconds = op.backend.metrics.admission_step_seconds
@@ -192,8 +180,6 @@ def _attributes(
     obj: JsonObject | None,
     old: JsonObject | None,
     options: WriteOptions | DeleteOptions | None,
-    *,
-    large: bool,
 ) -> Attributes:
     """Return the attributes of a request. A CONNECT has no options; its object is the PodExecOptions or similar."""
     resource, version = op.resource, op.version
@@ -202,7 +188,7 @@ def _attributes(
         payload = obj["kind"], obj["apiVersion"]
     meta = (obj or old or {}).get("metadata") or {}
     name = op.name or meta.get("name") or ""
-    attributes = Attributes(
+    return Attributes(
         operation,
         RequestResource(
             resource.group,
@@ -230,10 +216,8 @@ def _attributes(
         strict_error=lambda mutated: _strict_decode_error(op, mutated),
         authorizer=op.backend.authorizer,
         implied_type=version.is_builtin and op.subresource != "scale",
+        compute=op.lane.run,
     )
-    if large:
-        attributes.compute = op.lane.run_in_worker
-    return attributes
 
 
 def _resource_at(op: Operation, api_version: str) -> Resource:

@@ -7,7 +7,6 @@ from functools import cache
 from polykind import errors
 from polykind.apis.core.pod_preparation import set_condition
 from polykind.apis.core.types import BINDING
-from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
@@ -18,11 +17,11 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_bu
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
+from polykind.verbs.change import check_precondition, read_existing
 from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import check_namespace, match_namespace, track_create
-from polykind.verbs.update import check_precondition
-from polykind.verbs.write import PATCH, POST, Write
+from polykind.verbs.write import Settled
 
 
 @cache
@@ -47,24 +46,24 @@ async def create_binding(op: Operation) -> Response:
 
 async def _create(op: Operation) -> Response:
     response_format = respond.negotiate(op)
-    write = await decode(op, POST, CreateOptions.from_query(op.query))
-    match_namespace(op, write.obj["metadata"])
-    await check_namespace(op, op.name or write.obj["metadata"].get("name", ""))
+    options = CreateOptions.from_query(op.query)
+    draft = await op.lane.read(op.body, decode, op, options)
+    match_namespace(op, draft.obj["metadata"])
+    await check_namespace(op, op.name or draft.obj["metadata"].get("name", ""))
     # A Binding of a pod keeps its uid, which is a precondition.
-    await track_create(op, write, wipe=not op.subresource)
-    await admit(op, write)
-    binding = write.obj
+    await track_create(op, draft, options, wipe=not op.subresource)
+    binding = (await admit(op, draft, None, options)).obj
     name = binding["metadata"].get("name") or ""
     if op.name and op.name != name:
         raise errors.BadRequestError("name in URL does not match name in Binding object")
     if found := _validate(binding.get("target") or {}):
         # kube-apiserver does not convert these errors to a Status with a reason.
         raise errors.UnknownReasonError(errors.aggregate_message(found))
-    await approve(op, write)
+    await approve(op, binding, None, options)
     if not name:
         raise errors.BadRequestError("Name parameter required.")
     pods = find_builtin(op.backend.registry, "", "pods").storage_version()
-    await _assign(op.at(pods, namespace=op.namespace, name=name, subresource=""), write)
+    await _assign(op.at(pods, namespace=op.namespace, name=name, subresource=""), binding, dry_run=options.dry_run)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return respond.status_response(op, response_format, status, 201)
 
@@ -78,28 +77,24 @@ def _validate(target: JsonObject) -> list[FieldError]:
     return found
 
 
-async def _assign(op: Operation, binding: Write) -> None:
+async def _assign(op: Operation, binding: JsonObject, *, dry_run: bool) -> None:
     """Assign the pod that `op` names to the target of `binding`. The Binding is already admitted and validated."""
-    cache, representer = op.resource.cache, op.version.representer
-    metadata, dry_run = binding.obj["metadata"], binding.options.dry_run
+    metadata = binding["metadata"]
     while True:
-        await op.backend.cache.wait_until_fresh(cache)
-        cached = cache.get(op.key)
-        if cached is None:
-            raise op.not_found()
-        pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
+        old = await read_existing(op)
+        pod = old.obj
         for field in ("uid", "resourceVersion"):
             check_precondition(op, field, metadata.get(field), pod, dry_run=dry_run)
         if reason := _conflict(pod):
             raise errors.conflict("pods/binding", "", op.name, reason)
-        pod["spec"]["nodeName"] = binding.obj["target"]["name"]
+        pod["spec"]["nodeName"] = binding["target"]["name"]
         pod["status"].pop("nominatedNodeName", None)
         for field in ("annotations", "labels"):
             if metadata.get(field):
                 pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
         set_condition(pod["status"], {"type": "PodScheduled", "status": "True"}, op.now())
         try:
-            await commit(op, op.key, Write(pod, PATCH, binding.options, cached=cached))
+            await commit(op, op.key, Settled(pod, old), dry_run=dry_run)
             return
         except LostRaceError:
             continue

@@ -10,7 +10,7 @@ from polykind.apply import scale_managed_fields
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation
-from polykind.operations.options import PatchOptions, UpdateOptions, WriteOptions
+from polykind.operations.options import PatchOptions, UpdateOptions
 from polykind.operations.responses import Response
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import APPLY_PATCH, ServedVersion
@@ -18,13 +18,13 @@ from polykind.schema import metadata_validation
 from polykind.selectors.selector_objects import compile_label_selector
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
-from polykind.verbs.apply import apply_change, read_applied
-from polykind.verbs.decode import decode
+from polykind.verbs.apply import Apply, read_applied
+from polykind.verbs.change import Change, change_object, check_uid
 from polykind.verbs.get import read_object
-from polykind.verbs.metadata import check_name, match_namespace, track_update
-from polykind.verbs.patch import patch_change, patch_type
-from polykind.verbs.update import Change, change_object, check_uid
-from polykind.verbs.write import PUT, SCALE_PATCH, SCALE_PUT, Origin, Write
+from polykind.verbs.patch import patch_type
+from polykind.verbs.patches import patch_of
+from polykind.verbs.update import Replacement
+from polykind.verbs.write import Draft, Existing, Learnt
 
 _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -59,21 +59,7 @@ async def get_scale(op: Operation) -> Response:
 async def update_scale(op: Operation) -> Response:
     scale_op = _scale_context(op)
     options = UpdateOptions.from_query(op.query)
-    scale = await _decode_update(scale_op, options)
-    decoded = [scale]
-
-    async def replace(_: JsonObject, write: Write) -> JsonObject:
-        # If an attempt lost a race, decode the body again, because that attempt has modified the Scale.
-        return decoded.pop() if decoded else await _decode_update(scale_op, options)
-
-    return await _change_scale(op, scale_op, replace, options, SCALE_PUT)
-
-
-async def _decode_update(op: Operation, options: UpdateOptions) -> JsonObject:
-    scale = (await decode(op, PUT, options)).obj
-    match_namespace(op, scale["metadata"])
-    check_name(op, scale)
-    return scale
+    return await _change_scale(op, await Replacement.read(scale_op, options))
 
 
 async def patch_scale(op: Operation) -> Response:
@@ -83,53 +69,59 @@ async def patch_scale(op: Operation) -> Response:
     op.notes.record_patch()
     if content_type == APPLY_PATCH:
         applied = await read_applied(op, scale_op.version.api_version, SCALE.kind)
-        change = apply_change(scale_op, applied, options)
-        return await _change_scale(op, scale_op, change, options, SCALE_PATCH, tracked=True)
-    change = patch_change(scale_op, content_type, options.field_validation)
-    return await _change_scale(op, scale_op, change, options, SCALE_PATCH)
+        return await _change_scale(op, Apply(scale_op, options, applied))
+    return await _change_scale(op, patch_of(scale_op, content_type, options))
 
 
-async def _change_scale(
-    op: Operation,
-    scale_op: Operation,
-    change: Change,
-    options: WriteOptions,
-    origin: Origin,
-    *,
-    tracked: bool = False,
-) -> Response:
-    """Change an object through its Scale. `tracked` is true if the change itself sets managedFields."""
+async def _change_scale(op: Operation, change: Change) -> Response:
+    """Change an object through its Scale. Respond with its new Scale."""
+    scale_op = change.op
     response_format = respond.negotiate(scale_op)
-    paths = op.resource.replicas_paths
+    scale = _scale_of(json_codec.decode(await change_object(_ScaleChange(op, change))))
+    return await respond.object_response(scale_op, response_format, 200, json_codec.encode(scale))
 
-    async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
-        before = _scale_of(old)
-        entries = old["metadata"].get("managedFields") or []
+
+class _ScaleChange(Change):
+    """The change that a change of a Scale makes of its object. Admission sees the Scale."""
+
+    def __init__(self, op: Operation, of_scale: Change) -> None:
+        super().__init__(op, of_scale.options)
+        self._of_scale = of_scale
+
+    async def change(self, old: Existing) -> Draft:
+        op, paths = self.op, self.op.resource.replicas_paths
+        before = Existing(_scale_of(old.obj), old.cached)
+        entries = old.obj["metadata"].get("managedFields") or []
         if scale_entries := scale_managed_fields.to_scale(entries, paths):
-            before["metadata"]["managedFields"] = scale_entries
-        scale_write = Write({}, origin, options, before, large=write.large)
-        scale_write.obj = await change(before, scale_write)
-        if origin.replaces:
-            check_uid(op, scale_write.obj, old, dry_run=options.dry_run)
-        if not tracked:
-            await track_update(scale_op, scale_write)
-        scale = await admit_scale(op, scale_write.obj, before, write, _decode_mutated)
+            before.obj["metadata"]["managedFields"] = scale_entries
+        draft = await self._of_scale.change(before)
+        if op.verb == "update":
+            check_uid(op, draft.obj, old.obj, dry_run=self.options.dry_run)
+        await self._of_scale.track(draft, before)
+        scale = await admit_scale(op, draft.obj, before.obj, self.options, _decode_mutated)
         if field_errors := _validate(scale):
             raise errors.InvalidError(SCALE.kind, SCALE.group, op.name, field_errors)
-        _check_scale_uid(op, scale, old)
-        new = {**old, "spec": {**old["spec"], "replicas": (scale.get("spec") or {}).get("replicas", 0)}}
-        meta = new["metadata"] = {**old["metadata"], "resourceVersion": scale["metadata"].get("resourceVersion", "")}
-        meta["managedFields"] = scale_managed_fields.to_parent(
-            entries,
-            scale["metadata"].get("managedFields") or [],
-            api_version=op.version.api_version,
-            paths=paths,
+        _check_scale_uid(op, scale, old.obj)
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        managers = scale_managed_fields.to_parent(
+            entries, scale["metadata"].get("managedFields") or [], api_version=op.version.api_version, paths=paths
         )
-        return new
+        revision = scale["metadata"].get("resourceVersion", "")
+        meta = {**old.obj["metadata"], "resourceVersion": revision, "managedFields": managers}
+        return Draft({**old.obj, "spec": {**old.obj["spec"], "replicas": replicas}, "metadata": meta}, Learnt.RAW)
 
-    data = await change_object(op, change_through_scale, options, origin, _scale_of)
-    scale = _scale_of(json_codec.decode(data))
-    return await respond.object_response(scale_op, response_format, 200, json_codec.encode(scale))
+    async def again(self) -> Change:
+        return _ScaleChange(self.op, await self._of_scale.again())
+
+    async def track(self, draft: Draft, old: Existing) -> None:
+        """Do nothing, because the managedFields of the Scale are tracked."""
+
+    async def admit(self, draft: Draft, old: Existing) -> Draft:
+        """Return the draft, because the Scale is admitted."""
+        return draft
+
+    def view(self, obj: JsonObject) -> JsonObject:
+        return _scale_of(obj)
 
 
 def _check_scale_uid(op: Operation, scale: JsonObject, old: JsonObject) -> None:

@@ -1,20 +1,18 @@
-"""create: store a new object. For a POST of a review, the server responds without storing an object."""
+"""create: store a new object."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from polykind import errors
-from polykind.codec import json_codec, negotiation
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation
-from polykind.operations.options import CreateOptions
+from polykind.operations.options import CreateOptions, WriteOptions
 from polykind.operations.responses import Response
-from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
-from polykind.verbs.commit import LostRaceError, add_warnings, commit, invalid_error, run_validation
+from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.decode import decode
+from polykind.verbs.effects import complete
 from polykind.verbs.metadata import (
     check_namespace,
     dedupe_owners,
@@ -23,7 +21,8 @@ from polykind.verbs.metadata import (
     resource_version_error,
     track_create,
 )
-from polykind.verbs.write import POST, Write
+from polykind.verbs.settle import settle
+from polykind.verbs.write import Draft, Settled
 
 _NAME_ATTEMPTS = 8
 _MAX_PREFIX = 58
@@ -32,73 +31,90 @@ _MAX_PREFIX = 58
 
 async def create(op: Operation) -> Response:
     response_format = respond.negotiate(op)
-    write = await decode(op, POST, op.options(CreateOptions))
-    return await respond.object_response(op, response_format, 201, await create_object(op, write))
+    options = op.options(CreateOptions)
+    draft = await op.lane.read(op.body, decode, op, options)
+    data = await create_object(op, draft, options)
+    return await respond.object_response(op, response_format, 201, data)
 
 
-async def create_object(op: Operation, write: Write) -> bytes:
+async def create_object(op: Operation, draft: Draft, options: WriteOptions) -> bytes:
     """Store a new object that a POST, a PUT or an apply creates. Return its representation."""
-    origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
+    meta, merged = draft.obj["metadata"], op.verb == "patch"
     match_namespace(op, meta)
     await op.backend.cache.load(op.resource.cache)
     await check_namespace(op, meta.get("name") or meta.get("generateName", ""))
     _check_creatable(op, meta)
-    await dedupe_owners(op, write, after_admission=origin.merges)
-    if not origin.merges:
-        await track_create(op, write)
-    if (op.backend.admission.mutates or op.version.is_builtin) and await admit(op, write):
-        meta = write.obj["metadata"]
-        if origin.named_by_path:
-            ignore_resource_version(meta, dry_run=dry_run)
-        match_namespace(op, meta)
-        await dedupe_owners(op, write, after_admission=True)
+    await dedupe_owners(op, meta, after_admission=merged)
+    if not merged:
+        # An apply has already set its managedFields.
+        await track_create(op, draft, options)
+    draft = await _admit(op, draft, options)
     if op.version.strategy.grants:
         from polykind.verbs.privileges import check_escalation
 
-        await check_escalation(op, write.obj, None)
-    storing = _store(op, write)
-    return await (write.complete(storing) if op.resource.has_effects else storing)
+        await check_escalation(op, draft.obj, None)
+    stated_revision = draft.obj["metadata"].pop("resourceVersion", "")
+    attempts = _identify(op, draft.obj["metadata"])
+    if not op.resource.has_effects:
+        return await _store(op, draft, options, stated_revision, attempts)
+    finish = await op.resource.begin_create(op, draft.obj, dry_run=options.dry_run)
+    return await complete(finish, _store(op, draft, options, stated_revision, attempts))
 
 
-async def _store(op: Operation, write: Write) -> bytes:
-    """Name, prepare, validate and store a new object. Return its representation."""
-    origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
-    stated_revision = meta.pop("resourceVersion", "")
-    prefix = "" if meta.get("name") else meta.get("generateName", "")
-    for attempt in range(_NAME_ATTEMPTS if prefix else 1):
-        if prefix:
-            appends = op.version.strategy.appends_suffix
-            meta["name"] = prefix[:_MAX_PREFIX] + op.backend.ids.suffix() if appends else prefix
-        if attempt == 0:
-            _assign_identity(op, write)
-            if op.resource.has_effects:
-                write.finish = await op.resource.begin_create(op, write.obj, dry_run=dry_run)
-            if write.large:
-                await op.lane.run_in_worker(partial(op.version.strategy.prepare_create, write.obj))
-            else:
-                op.version.strategy.prepare_create(write.obj)
-            await _validate(op, write)
-        if origin.named_by_path and not op.backend.authorizer.allows_everything:
-            await _require_create_permission(op)
-        admission = op.backend.admission
-        if admission.validates or op.version.is_builtin or op.namespace in admission.quota_namespaces:
-            await approve(op, write)
-        # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
-        if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):
-            raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
+async def _admit(op: Operation, draft: Draft, options: WriteOptions) -> Draft:
+    """Run mutating admission, and check the metadata that it has changed."""
+    admitted = await admit(op, draft, None, options)
+    if admitted is not draft:
+        meta = admitted.obj["metadata"]
+        if _is_named_by_path(op):
+            ignore_resource_version(meta, dry_run=options.dry_run)
+        match_namespace(op, meta)
+        await dedupe_owners(op, meta, after_admission=True)
+    return admitted
+
+
+def _identify(op: Operation, meta: JsonObject) -> int:
+    """Set the name, the uid and the time of a new object. Return the number of names to try."""
+    generated = bool(meta.get("generateName")) and not meta.get("name")
+    if generated:
+        meta["name"] = _generate_name(op, meta)
+    meta["uid"] = op.backend.ids.uid()
+    meta["creationTimestamp"] = op.now()
+    return _NAME_ATTEMPTS if generated else 1
+
+
+def _generate_name(op: Operation, meta: JsonObject) -> str:
+    prefix: str = meta["generateName"]
+    return prefix[:_MAX_PREFIX] + op.backend.ids.suffix() if op.version.strategy.appends_suffix else prefix
+
+
+async def _store(op: Operation, draft: Draft, options: WriteOptions, stated_revision: str, attempts: int) -> bytes:
+    """Prepare, validate, admit and store a new object, under another generated name if the first one is taken."""
+    settled = await settle(op, draft, None)
+    meta = settled.obj["metadata"]
+    for attempt in range(attempts):
+        if attempt:
+            meta["name"] = _generate_name(op, meta)
+        await _approve(op, settled, options, stated_revision)
         # A PUT or an apply stores the object at the key of its URL, even if a webhook has renamed the object.
-        key = op.key if origin.named_by_path else op.resource.key(op.namespace or "", meta["name"])
+        key = op.key if _is_named_by_path(op) else op.resource.key(op.namespace or "", meta["name"])
+        if options.dry_run and await _exists(op, key):
+            continue
         try:
-            if dry_run and await _exists(op, key):
-                raise LostRaceError
-            representation = await commit(op, key, write)
+            written = await commit(op, key, settled, dry_run=options.dry_run)
         except LostRaceError:
             continue
-        if dry_run:
-            return _with_resource_version(representation.data, stated_revision)
+        if options.dry_run:
+            return _with_resource_version(await written.data(), stated_revision)
+        data = await written.data()
         await op.resource.after_write(meta["name"])
-        return representation.data
+        return data
     raise await _already_exists(op, meta["name"], generated=bool(meta.get("generateName")))
+
+
+def _is_named_by_path(op: Operation) -> bool:
+    """True if the URL names the new object. A POST takes the name from the body."""
+    return op.verb != "create"
 
 
 def _check_creatable(op: Operation, meta: JsonObject) -> None:
@@ -107,37 +123,14 @@ def _check_creatable(op: Operation, meta: JsonObject) -> None:
         raise errors.ForbiddenError(op.resource.plural, op.resource.group, meta.get("name", ""), reason)
 
 
-def _assign_identity(op: Operation, write: Write) -> None:
-    meta = write.obj["metadata"]
-    meta["uid"] = op.backend.ids.uid()
-    meta["creationTimestamp"] = op.now()
-
-
-async def _validate(op: Operation, write: Write) -> None:
-    """Validate the object and send warnings to the client. Raise InvalidError if the object is invalid."""
-    strategy, obj = op.version.strategy, write.obj
-
-    if write.large or strategy.evaluates_rules:
-        validate = partial(strategy.validate_create, obj, values_validated=write.values_validated)
-        validation = await run_validation(op, write, lambda check: validate(check=check))
-    else:
-        validation = strategy.validate_create(obj, values_validated=write.values_validated)
-    field_errors = validation.errors
-    if field_errors and op.backend.allows_privileged:
-        field_errors = [error for error in field_errors if not error.privileged]
-    if write.large:
-        await op.lane.run_in_worker(partial(strategy.canonicalize, obj))
-    else:
-        strategy.canonicalize(obj)
-    if strategy.reads_params and not field_errors and not op.backend.authorizer.allows_everything:
-        from polykind.verbs.privileges import param_errors
-
-        field_errors = await param_errors(op, obj, None)
-    if field_errors:
-        name = obj["metadata"].get("name", "")
-        group = op.resource.group if strategy.error_group is None else strategy.error_group
-        raise await invalid_error(op, write, obj.get("kind", ""), group, name, field_errors)
-    await add_warnings(op, write)
+async def _approve(op: Operation, settled: Settled, options: WriteOptions, stated_revision: str) -> None:
+    """Check that the client may create the object, run validating admission, and check the stated resourceVersion."""
+    if _is_named_by_path(op) and not op.backend.authorizer.allows_everything:
+        await _require_create_permission(op)
+    await approve(op, settled.obj, None, options)
+    # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
+    if stated_revision and not options.dry_run and not resource_version_error(stated_revision) and int(stated_revision):
+        raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
 
 
 async def _require_create_permission(op: Operation) -> None:
@@ -185,23 +178,3 @@ async def _exists(op: Operation, key: str) -> bool:
     except errors.APIError:
         return False
     return True
-
-
-async def create_review(op: Operation) -> Response:
-    """Respond to a review, such as a SubjectAccessReview.
-
-    The review is not stored, and its namespace need not exist.
-    """
-    strategy = op.version.strategy
-    if not isinstance(strategy, ReviewStrategy):
-        raise AssertionError("not a review")
-    response_format = respond.negotiate(op, negotiation.METADATA_TRANSFORMS)
-    write = await decode(op, POST, op.options(CreateOptions))
-    match_namespace(op, write.obj["metadata"])
-    await dedupe_owners(op, write)
-    await track_create(op, write)
-    await admit(op, write)
-    await op.lane.run(strategy.check, write.obj)
-    await approve(op, write)
-    answered = await strategy.answer(write.obj, op.client, op.now())
-    return await respond.object_response(op, response_format, 201, await op.lane.run(json_codec.encode, answered))

@@ -14,8 +14,7 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions
-from polykind.verbs.write import Origin, Write
-from polykind.workers import INLINE_BYTES
+from polykind.verbs.write import Draft, Learnt
 
 _QUOTED_BYTES = 30
 """The maximum number of bytes of an unrecognized body that an error message quotes."""
@@ -28,18 +27,7 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
-async def decode(op: Operation, origin: Origin, options: WriteOptions) -> Write:
-    """Decode the request body (see `decode_body`), in a worker thread if the body is large."""
-    if not op.body_is_large:
-        write = decode_body(op, origin, options)
-    else:
-        write = await op.lane.run_in_worker(lambda: decode_body(op, origin, options))
-        write.large = True
-    op.notes.record_object(op.version, write.obj)
-    return write
-
-
-def decode_body(op: Operation, origin: Origin, options: WriteOptions) -> Write:
+def decode(op: Operation, options: WriteOptions) -> Draft:
     """Decode the request body: parse, check its kind, coerce, prune and default.
 
     Unknown and duplicate fields are errors or warnings, depending on `options.field_validation`. Raise BadRequestError
@@ -47,38 +35,37 @@ def decode_body(op: Operation, origin: Origin, options: WriteOptions) -> Write:
     """
     version, body, field_validation = op.version, op.body, options.field_validation
     media = negotiation.body_media(op.media.content_type, offers=version.media)
-    duplicates: list[str] = []
-    integers_only = False
-    if media == "protobuf":
-        value = _decode_protobuf(op, body)
-        _check_object_count(op, value)
-    else:
-        value, integers_only, duplicates = _parse(op, body, media, field_validation)
-        if version.is_builtin or media == "yaml":
-            _check_object_count(op, value)
-        if not states_expected_type(op, value):
-            value = _with_type_meta(op, value, media, field_validation)
+    value, integers_only, duplicates = _parse(op, body, media, field_validation)
+    if not states_expected_type(op, value) and media != "protobuf":
+        value = _with_type_meta(op, value, media, field_validation)
     version_error = _version_error(op, value.get("apiVersion", ""))
     if version_error is not None and version.is_builtin:
         raise version_error
-    if len(body) > INLINE_BYTES:
-        version.codec.check_default_size(body, value)
+    version.codec.check_default_size(body, value)
     decoded = version.codec.decode(value, report_unknown=field_validation != "Ignore")
-    unknown = decoded.unknown_fields
+    if duplicates or decoded.unknown_fields:
+        _report(op, media, value, duplicates, decoded.unknown_fields, field_validation)
+    if version_error is not None:
+        raise version_error
+    op.notes.record_object(version, decoded.obj)
+    return Draft(decoded.obj, Learnt.VALID if decoded.validated else Learnt.PRUNED, integers_only)
+
+
+def _report(
+    op: Operation, media: str, value: JsonObject, duplicates: list[str], unknown: list[str], field_validation: str
+) -> None:
+    """Send warnings about duplicate and unknown fields, or raise BadRequestError if `field_validation` is Strict."""
     if duplicates and media == "json":
         duplicates = relevant_duplicates(op, duplicates, unknown, value)
     strict_errors = duplicates + unknown_field_errors(op, unknown)
-    if duplicates and unknown and version.is_builtin and media == "json":
-        strict_errors = json_codec.sort_strict_errors(strict_errors, body)
+    if duplicates and unknown and op.version.is_builtin and media == "json":
+        strict_errors = json_codec.sort_strict_errors(strict_errors, op.body)
     if field_validation == "Strict" and strict_errors:
         if media == "yaml" and duplicates:
             strict_errors[: len(duplicates)] = [yaml_codec.strict_error(duplicates)]
         raise _cannot_be_handled(value, value["kind"], f"strict decoding error: {', '.join(strict_errors)}")
     for text in strict_errors:
         op.notes.warn(text)
-    if version_error is not None:
-        raise version_error
-    return Write(decoded.obj, origin, options, values_validated=decoded.validated, integers_only=integers_only)
 
 
 def unknown_field_errors(op: Operation, paths: list[str]) -> list[str]:
@@ -137,6 +124,10 @@ def _version_error(op: Operation, requested: str) -> errors.BadRequestError | No
 def _parse(op: Operation, body: bytes, media: str, field_validation: str) -> tuple[Any, bool, list[str]]:
     """Return the parsed body, True if all its numbers are known to be integers, and messages about duplicate fields."""
     integers_only = False
+    if media == "protobuf":
+        value = _decode_protobuf(op, body)
+        _check_object_count(op, value)
+        return value, False, []
     try:
         if media == "yaml":
             value, _, duplicates = yaml_codec.decode_strict(body)
@@ -150,13 +141,15 @@ def _parse(op: Operation, body: bytes, media: str, field_validation: str) -> tup
                 value = json_codec.decode_merging(body)
         else:
             value, integers_only, duplicates = json_codec.decode_strict(body)
-        return value, integers_only, duplicates if field_validation != "Ignore" else []
     except json_codec.MalformedJSONError as error:
         if error.syntax:
             raise _unrecognized(op, error.message) from None
         raise _cannot_be_handled(_type_meta(op, *_stated_type(body)), op.resource.kind, error.text) from None
     except yaml_codec.MalformedYAMLError as error:
         raise _unrecognized(op, str(error)) from None
+    if op.version.is_builtin or media == "yaml":
+        _check_object_count(op, value)
+    return value, integers_only, duplicates if field_validation != "Ignore" else []
 
 
 def _stated_type(body: bytes) -> tuple[str, str]:

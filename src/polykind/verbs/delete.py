@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -20,17 +19,17 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.operations.lane import is_large
 from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, ListOptions
 from polykind.operations.responses import Response, Stream
 from polykind.resources.resource import FOREGROUND, ORPHAN, PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
+from polykind.verbs.change import read_existing
 from polykind.verbs.commit import LostRaceError, commit, remove
 from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection, has_long_query
-from polykind.verbs.write import DELETE, Write
+from polykind.verbs.write import Existing, Learnt, Settled
 
 _CONCURRENT_DELETES = 64
 """The number of concurrent deletes in a deletecollection. Concurrent deletes share commits of the store."""
@@ -48,7 +47,7 @@ class Deletion(NamedTuple):
 
 async def delete(op: Operation) -> Response:
     response_format = respond.negotiate(op)
-    options = await _read_options(op)
+    options = await op.lane.read(op.body, _decode_options, op)
     if options.ignore_read_error:
         from polykind.verbs.unreadable import delete_unreadable
 
@@ -79,23 +78,16 @@ async def delete(op: Operation) -> Response:
     return respond.status_response(op, response_format, status_object)
 
 
-def _list_options(op: Operation) -> ListOptions:
-    return ListOptions.from_query(op.query)
-
-
 async def deletecollection(op: Operation) -> Response | Stream:
     response_format = respond.negotiate(op)
-    long_query = has_long_query(op)
-    read_list_options = partial(_list_options, op)
-    list_options = await op.lane.run_in_worker(read_list_options) if long_query else read_list_options()
-    options = await _read_options(op)
+    list_options = await op.lane.run_long_if(has_long_query(op), ListOptions.from_query, op.query)
+    options = await op.lane.read(op.body, _decode_options, op)
     if options.ignore_read_error and op.backend.unsafe_deletion:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
         field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", [field_error])
     _warn_about_default_policy(op, options)
-    select = partial(RequestSelection, op, list_options)
-    selection = await op.lane.run_in_worker(select) if long_query else select()
+    selection = await op.lane.run_long_if(has_long_query(op), RequestSelection, op, list_options)
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)
     if paged and list_options.resource_version not in ("", "0"):
         # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
@@ -125,12 +117,6 @@ def _warn_about_default_policy(op: Operation, options: DeleteOptions) -> None:
     text = op.version.strategy.default_policy_warning
     if text and options.propagation_policy is None and options.orphan_dependents is None:
         op.notes.warn(text)
-
-
-async def _read_options(op: Operation) -> DeleteOptions:
-    if is_large(op.body):
-        return await op.lane.run_in_worker(lambda: _decode_options(op))
-    return _decode_options(op)
 
 
 def _decode_options(op: Operation) -> DeleteOptions:
@@ -167,48 +153,54 @@ async def delete_object(
     `named` is false in a deletecollection. `admission` is false if admission has already handled the request, for
     example as an eviction.
     """
-    resource, cache, representer = op.resource, op.resource.cache, op.version.representer
+    resource = op.resource
     if op.name in resource.protected_names and (named or not resource.collection_ignores_protection):
         raise errors.ForbiddenError(resource.plural, resource.group, op.name, resource.protection_reason)
     while True:
-        await op.backend.cache.wait_until_fresh(cache)
-        cached = cache.get(op.key)
-        if cached is None:
-            raise op.not_found()
-        representation = representer.known(cached) or await representer.view(cached)
-        large = op.is_large(representation.data)
-        decode = partial(json_codec.decode, representation.data)
-        obj: JsonObject = await op.lane.run_in_worker(decode) if large else decode()
-        _check_preconditions(op, obj["metadata"], options)
+        old = await read_existing(op)
+        _check_preconditions(op, old.obj["metadata"], options)
         if admission:
-            await approve_delete(op, obj, options, named=named, large=large)
-        uid = obj["metadata"].get("uid", "")
+            await approve_delete(op, old.obj, options, named=named)
+        uid, before = old.obj["metadata"].get("uid", ""), old.data
+        grace = _apply_grace_period(op, old.obj, options)
+        if grace is _Grace.PENDING:
+            return Deletion(False, before, uid)
+        kept = await op.lane.run(_mark_terminating, op, old.obj, options, grace is _Grace.BEGUN)
         try:
-            grace = _apply_grace_period(op, obj, options)
-            if grace is _Grace.PENDING:
-                return Deletion(False, representation.data, uid)
-            mark = partial(_mark_terminating, op, obj, options, graceful=grace is _Grace.BEGUN)
-            if not (await op.lane.run_in_worker(mark) if large else mark()):
-                await _remove(op, cached, options)
-            elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
-                kept = await commit(op, op.key, Write(obj, DELETE, options, cached=cached, large=large))
-                if not options.dry_run:
-                    await resource.after_write(op.name)
-                return Deletion(False, kept.data, uid)
-            elif grace is _Grace.BEGUN:
-                # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
-                representation = await commit(op, op.key, Write(obj, DELETE, options, cached=cached, large=large))
-                await _remove_marked(op, cache.get(op.key) or cached, options)
-            elif options.dry_run and resource.deletion_bumps_generation:
-                # In this dry run kube-apiserver has no written object to return, so it returns an object without
-                # content.
-                empty = {"apiVersion": op.version.api_version, "kind": resource.kind}
-                return Deletion(False, json_codec.encode(empty), uid)
-            else:
-                await _remove(op, cached, options)
+            if not kept:
+                await _remove(op, old.cached, options)
+                return Deletion(True, before, uid)
+            return await _keep(op, old, options, uid, grace)
         except LostRaceError:
             continue
-        return Deletion(True, representation.data, uid)
+
+
+async def _keep(op: Operation, old: Existing, options: DeleteOptions, uid: str, grace: _Grace) -> Deletion:
+    """Store an object that is marked as terminating, unless nothing keeps it."""
+    resource, obj = op.resource, old.obj
+    if obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
+        data = await _store_marked(op, old, options)
+        if not options.dry_run:
+            await resource.after_write(op.name)
+        return Deletion(False, data, uid)
+    data = old.data
+    if grace is _Grace.BEGUN:
+        # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
+        data = await _store_marked(op, old, options)
+        await _remove_marked(op, resource.cache.get(op.key) or old.cached, options)
+    elif options.dry_run and resource.deletion_bumps_generation:
+        # In this dry run kube-apiserver has no written object to return, so it returns an object without content.
+        empty = {"apiVersion": op.version.api_version, "kind": resource.kind}
+        return Deletion(False, json_codec.encode(empty), uid)
+    else:
+        await _remove(op, old.cached, options)
+    return Deletion(True, data, uid)
+
+
+async def _store_marked(op: Operation, old: Existing, options: DeleteOptions) -> bytes:
+    """Store an object whose metadata a deletion has changed in place. Return its representation."""
+    settled = Settled(old.obj, old, Learnt.MARKED)
+    return await (await commit(op, op.key, settled, dry_run=options.dry_run)).data()
 
 
 async def _remove(op: Operation, cached: CachedObject, options: DeleteOptions) -> None:
@@ -328,7 +320,7 @@ def _check_storage_preconditions(op: Operation, meta: JsonObject, options: Delet
             raise errors.conflict(op.resource.plural, op.resource.group, op.name, reason)
 
 
-def _mark_terminating(op: Operation, obj: JsonObject, options: DeleteOptions, *, graceful: bool) -> bool:
+def _mark_terminating(op: Operation, obj: JsonObject, options: DeleteOptions, graceful: bool) -> bool:
     """Mark the object as terminating. Return False if neither a finalizer nor a grace period keeps it."""
     resource, meta = op.resource, obj["metadata"]
     finalizers = meta.get("finalizers") or []

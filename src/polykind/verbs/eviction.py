@@ -13,7 +13,6 @@ from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 from polykind.apis.policy import disruption
 from polykind.apis.policy.types import EVICTION, POLICY_V1
-from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
@@ -22,11 +21,12 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_bu
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
+from polykind.verbs.change import read_existing
 from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.decode import decode
 from polykind.verbs.delete import delete_object
 from polykind.verbs.metadata import check_namespace, match_namespace, track_update
-from polykind.verbs.write import PATCH, POST, Write
+from polykind.verbs.write import Draft, Existing, Settled
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 _IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -51,43 +51,43 @@ def _evictions(version: str) -> ServedVersion:
 async def create_eviction(op: Operation) -> Response:
     response_format = respond.negotiate(op)
     options = CreateOptions.from_query(op.query)
-    eviction_op, write = await _decode(op, options)
-    match_namespace(eviction_op, write.obj["metadata"])
+    eviction_op, draft = await _decode(op, options)
+    match_namespace(eviction_op, draft.obj["metadata"])
     await check_namespace(eviction_op, op.name)
-    await admit(eviction_op, write)
-    if write.obj["metadata"].get("name") != op.name:
+    eviction = (await admit(eviction_op, draft, None, options)).obj
+    if eviction["metadata"].get("name") != op.name:
         raise errors.BadRequestError("name in URL does not match name in Eviction object")
-    requested = write.obj.get("deleteOptions") or {}
+    requested = eviction.get("deleteOptions") or {}
     if requested.get(_IGNORE_READ_ERROR):
         reason = "can not be set for pod eviction, try after removing the option"
         error = errors.invalid(f"deleteOptions.{_IGNORE_READ_ERROR}", True, reason)
         raise errors.InvalidError(EVICTION.kind, EVICTION.group, op.name, [error])
     delete_options = DeleteOptions.from_body({**requested, "kind": "", "apiVersion": ""})
     delete_options = replace(delete_options, dry_run=delete_options.dry_run or options.dry_run)
-    await approve(eviction_op, write)
+    await approve(eviction_op, eviction, None, options)
     await _evict(op, delete_options)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return respond.status_response(op, response_format, status, 201)
 
 
-async def _decode(op: Operation, options: CreateOptions) -> tuple[Operation, Write]:
+async def _decode(op: Operation, options: CreateOptions) -> tuple[Operation, Draft]:
     """Decode an Eviction of version v1 or v1beta1."""
     contexts = [
         op.at(_evictions(version), namespace=op.namespace, name=op.name, subresource=op.subresource)
         for version in ("v1", "v1beta1")
     ]
     try:
-        return contexts[0], await decode(contexts[0], POST, options)
+        return contexts[0], await contexts[0].lane.read(op.body, decode, contexts[0], options)
     except errors.BadRequestError:
         if _OLD_VERSION not in op.body:
             raise
-        return contexts[1], await decode(contexts[1], POST, options)
+        return contexts[1], await contexts[1].lane.read(op.body, decode, contexts[1], options)
 
 
 async def _evict(op: Operation, options: DeleteOptions) -> None:
     """Delete the pod of the context. Raise APIError if its disruption budget does not allow the eviction."""
     while True:
-        pod = await _read_pod(op)
+        pod = (await read_existing(op)).obj
         phase, terminating = (pod.get("status") or {}).get("phase"), bool(pod["metadata"].get("deletionTimestamp"))
         revision = pod["metadata"]["resourceVersion"]
         needs_budget = phase not in (*_TERMINAL_PHASES, "Pending") and not terminating
@@ -110,22 +110,11 @@ async def _evict(op: Operation, options: DeleteOptions) -> None:
                 raise  # the pod's uid never changes
 
 
-async def _read_pod(op: Operation) -> JsonObject:
-    await op.backend.cache.wait_until_fresh(op.resource.cache)
-    cached = op.resource.cache.get(op.key)
-    if cached is None:
-        raise op.not_found()
-    representer = op.version.representer
-    pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
-    return pod
-
-
 async def _mark_and_delete(op: Operation, options: DeleteOptions) -> None:
     """Add the condition DisruptionTarget to the pod, then delete the pod.
 
     Admission has already handled the eviction.
     """
-    cache = op.resource.cache
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -133,19 +122,15 @@ async def _mark_and_delete(op: Operation, options: DeleteOptions) -> None:
         "message": "Eviction API: evicting",
     }
     while not options.dry_run:
-        pod = await _read_pod(op)
-        _check_preconditions(pod["metadata"], options)
-        set_condition(pod.setdefault("status", {}), condition, op.now())
-        cached = cache.get(op.key)
-        if cached is None or str(cached.revision) != pod["metadata"]["resourceVersion"]:
-            continue
+        pod = await read_existing(op)
+        _check_preconditions(pod.obj["metadata"], options)
+        set_condition(pod.obj.setdefault("status", {}), condition, op.now())
         try:
-            representation = await commit(op, op.key, Write(pod, PATCH, UpdateOptions(), cached=cached))
+            written = await commit(op, op.key, Settled(pod.obj, pod))
         except LostRaceError:
             continue
         if options.resource_version is not None:
-            written = json_codec.decode(representation.data)["metadata"]["resourceVersion"]
-            options = replace(options, resource_version=written)
+            options = replace(options, resource_version=str(written.cached.revision))
         break
     await delete_object(op, options, admission=False)
 
@@ -193,10 +178,10 @@ async def _use_budget(op: Operation, pod: JsonObject, *, dry_run: bool) -> tuple
         if dry_run:
             return True, name
         key = resource.key(op.namespace or "", name)
-        write = Write(budget, PATCH, UpdateOptions(field_manager=_MANAGER), resource.shown(cached), cached)
-        await track_update(budgets_op, write)
+        draft, old = Draft(budget), Existing(resource.shown(cached), cached)
+        await track_update(budgets_op, draft, old, UpdateOptions(field_manager=_MANAGER))
         try:
-            await commit(budgets_op, key, write)
+            await commit(budgets_op, key, Settled(budget, old))
             return True, name
         except LostRaceError:
             continue

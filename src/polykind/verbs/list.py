@@ -257,8 +257,8 @@ async def _matching_page(
             representations = [known for known in found if known is not None]
             if len(representations) < len(part):
                 representations = await _view_many(op, part)
-        matching = partial(_matching, selection, part, representations, limit - len(objects) if limit else 0)
-        found_here = await op.lane.run_in_worker(matching) if has_long_query(op) else matching()
+        room = limit - len(objects) if limit else 0
+        found_here = await op.lane.run_long_if(has_long_query(op), _matching, selection, part, representations, room)
         objects += found_here.objects
         shown += found_here.representations
         if limit and len(objects) == limit:

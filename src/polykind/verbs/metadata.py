@@ -11,7 +11,7 @@ from polykind.golang.fmt import go_quote
 from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions, manager_name
 from polykind.schema import metadata_validation, object_meta
-from polykind.verbs.write import POST, Write
+from polykind.verbs.write import Draft, Existing, Learnt
 
 _SERVER_FIELDS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 """Metadata fields that a client cannot set in a POST."""
@@ -122,40 +122,35 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 # ---------------------------------------------------------------------- owners and field managers
 
 
-async def dedupe_owners(op: Operation, write: Write, *, after_admission: bool = False) -> None:
+async def dedupe_owners(op: Operation, meta: JsonObject, *, after_admission: bool = False) -> None:
     """Drop duplicate owner references and send a warning. The text of the warning depends on `after_admission`."""
-    meta = write.obj["metadata"]
     if not meta.get("ownerReferences"):
         return
     dedupe = partial(metadata_validation.dedupe_owner_references, meta, after_admission=after_admission)
-    for warning in await op.lane.run_in_worker(dedupe) if write.large else dedupe():
+    for warning in await op.lane.run(dedupe):
         op.notes.warn(warning)
 
 
-async def track_create(op: Operation, write: Write, *, wipe: bool = True) -> None:
+async def track_create(op: Operation, draft: Draft, options: WriteOptions, *, wipe: bool = True) -> None:
     """Set managedFields for a create. For a POST, if `wipe` is true, first remove the fields that only the server can
     set.
     """
-    meta = write.obj["metadata"]
-    if write.origin is POST and wipe:
+    meta = draft.obj["metadata"]
+    if op.verb == "create" and wipe:
         for name in _SERVER_FIELDS & meta.keys():
             del meta[name]
-    tracking = _track(op, write)
-    _set_managers(meta, await (op.lane.run_async_in_worker(tracking) if write.large else tracking))
+    _set_managers(meta, await op.lane.run_async(_track(op, draft, None, options)))
 
 
-async def track_update(op: Operation, write: Write) -> None:
+async def track_update(op: Operation, draft: Draft, old: Existing, options: WriteOptions) -> None:
     """Set managedFields for an update or a patch.
 
     Clear managedFields if the object has an unknown kind or apiVersion.
     """
-    new = write.obj
+    new = draft.obj
     known = new.get("kind") == op.resource.kind and new.get("apiVersion") in op.resource.models
-    if known:
-        tracking = _track(op, write)
-        _set_managers(new["metadata"], await (op.lane.run_async_in_worker(tracking) if write.large else tracking))
-    else:
-        _set_managers(new["metadata"], [])
+    managers = await op.lane.run_async(_track(op, draft, old.obj, options)) if known else []
+    _set_managers(new["metadata"], managers)
 
 
 def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
@@ -165,12 +160,11 @@ def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
         meta.pop("managedFields", None)
 
 
-async def _track(op: Operation, write: Write) -> list[JsonObject]:
-    requested = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
+async def _track(op: Operation, draft: Draft, old: JsonObject | None, options: WriteOptions) -> list[JsonObject]:
     return await field_manager.update(
-        write.old,
-        write.obj,
-        manager=manager_name(requested, op.media.agent),
+        old,
+        draft.obj,
+        manager=manager_name(options.field_manager, op.media.agent),
         api_version=op.version.api_version,
         subresource=op.subresource,
         now=op.now(),
@@ -178,7 +172,7 @@ async def _track(op: Operation, write: Write) -> list[JsonObject]:
         convert=op.version.representer.convert,
         reset=op.resource.reset(op.version, op.subresource),
         raise_conversion_errors=op.version.representer.has_fallback,
-        validated=write.values_validated,
+        validated=draft.learnt is Learnt.VALID,
     )
 
 

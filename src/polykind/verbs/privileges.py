@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from polykind import errors, names
 from polykind.auth.authorizer import Access
@@ -80,8 +79,8 @@ async def _require_rules(op: Operation, obj: JsonObject, granted: Sequence[Rule]
     resource = op.resource
     held, resolution_error = user_rules(op.backend.authorizer, op.client, op.namespace or "")
     resolution_error = _missing_role.sub(f'{resource.qualified} "', resolution_error)
-    check = partial(escalation_error, op.client, held, granted, resolution_error)
-    if reason := await op.lane.run_in_worker(check) if len(held) + len(granted) > _MAX_INLINE_RULES else check():
+    many = len(held) + len(granted) > _MAX_INLINE_RULES
+    if reason := await op.lane.run_long_if(many, escalation_error, op.client, held, granted, resolution_error):
         name = obj["metadata"].get("name", "")
         raise errors.ForbiddenError(resource.plural, resource.group, name, message or reason)
 

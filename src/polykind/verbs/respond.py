@@ -20,7 +20,6 @@ from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.operations.lane import is_large
 from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions, include_object
 from polykind.operations.responses import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
@@ -87,9 +86,8 @@ async def object_response(
         return Response(status, (data, b"\n"))
     if response_format.media == "protobuf" and response_format.as_kind in (None, PARTIAL_OBJECT_METADATA.kind):
         return await _protobuf_object(op, response_format, status, data)
-    encode = partial(_encode_object, op, response_format, status, data, table)
     table_bytes = (await load_table(op)).row_bytes if response_format.as_kind == "Table" else 0
-    return await op.lane.run_in_worker(encode) if table_bytes > INLINE_BYTES or is_large(data) else encode()
+    return await op.lane.run_on(data, table_bytes, _encode_object, op, response_format, status, data, table)
 
 
 async def _protobuf_object(op: Operation, response_format: ResponseFormat, status: int, data: bytes) -> Response:
@@ -115,7 +113,7 @@ async def _protobuf_object(op: Operation, response_format: ResponseFormat, statu
 async def load_table(op: Operation) -> TableFormat:
     """Return the printer columns of the request's version. Compile many columns in a worker thread."""
     representer = op.version.representer
-    return await op.lane.run_in_worker(lambda: representer.table) if representer.has_many_columns else representer.table
+    return await op.lane.run_long_if(representer.has_many_columns, lambda: representer.table)
 
 
 def _encode_object(
@@ -282,9 +280,9 @@ async def _json_list(
     for batch in _batches(items, members.extra_bytes):
         if before:
             await op.lane.take_turn()
-        encode_batch = partial(_encode_batch, batch, members.encode_member, separator, pretty)
-        large = len(batch) == 1 and len(batch[0]) + members.extra_bytes > INLINE_BYTES
-        yield before + (await op.lane.run_in_worker(encode_batch) if large else encode_batch())
+        size = len(batch[0]) + members.extra_bytes if len(batch) == 1 else 0
+        encoded = await op.lane.run_sized(size, _encode_batch, batch, members.encode_member, separator, pretty)
+        yield before + encoded
         before = separator
     yield closing + tail + ending
 
@@ -309,8 +307,7 @@ async def _yaml_list(
             await op.lane.take_turn()
             batch_bytes = 0
         batch_bytes += len(data)
-        encode = partial(_encode_yaml_member, data, member)
-        part += await op.lane.run_in_worker(encode) if len(data) > _YAML_BATCH_BYTES else encode()
+        part += await op.lane.run_long_if(len(data) > _YAML_BATCH_BYTES, _encode_yaml_member, data, member)
         if len(part) >= _BATCH_BYTES:
             yield bytes(part)
             part.clear()

@@ -39,7 +39,7 @@ async def read_selection(op: Operation, *, watch: bool = False) -> tuple[ListOpt
         options = ListOptions.from_query(op.query, watch=watch)
         return options, RequestSelection(op, options)
 
-    return await op.lane.run_in_worker(read) if has_long_query(op) else read()
+    return await op.lane.run_long_if(has_long_query(op), read)
 
 
 class RequestSelection:

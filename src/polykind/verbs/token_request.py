@@ -22,7 +22,6 @@ from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import match_namespace, track_create
-from polykind.verbs.write import POST
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 _DEFAULT_SECONDS = 3600
@@ -53,21 +52,22 @@ async def create_token(op: Operation) -> Response:
     if tokens is None:
         raise errors.unknown_resource()
     request_op = op.at(_token_requests(), namespace=op.namespace, name=op.name, subresource=op.subresource)
-    write = await decode(request_op, POST, CreateOptions.from_query(op.query))
-    match_namespace(request_op, write.obj["metadata"])
-    uid = write.obj["metadata"].get("uid")
-    await track_create(request_op, write)
+    options = CreateOptions.from_query(op.query)
+    draft = await request_op.lane.read(op.body, decode, request_op, options)
+    meta = draft.obj["metadata"]
+    match_namespace(request_op, meta)
+    uid = meta.get("uid")
+    await track_create(request_op, draft, options)
     if uid:
         # Unlike in other creates, the uid in the request is compared with the uid of the account.
-        write.obj["metadata"]["uid"] = uid
-    await admit(request_op, write)
-    request = write.obj
+        meta["uid"] = uid
+    request = (await admit(request_op, draft, None, options)).obj
     _check_metadata(op, request["metadata"])
     account = await _find_object(op, "serviceaccounts", op.namespace or "", op.name)
     _complete(op, request, account, tokens)
     if found := _validate(request["spec"]["expirationSeconds"]):
         raise errors.InvalidError(_KIND, _GROUP, "", found)
-    await approve(request_op, write)
+    await approve(request_op, request, None, options)
     bound = await _bound_objects(op, request["spec"].get("boundObjectRef"))
     request["status"] = await _issue(op, request["spec"], account, bound, tokens)
     return await respond.object_response(request_op, response_format, 201, json_codec.encode(request))

@@ -167,10 +167,10 @@ async def _start_with_state(
     selected = representations if selection.everything else []
     if not selection.everything:
         for start in range(0, len(representations), _SLICE):
-            matching = partial(_matching, selection, representations[start : start + _SLICE])
+            part = representations[start : start + _SLICE]
             if start:
                 await op.lane.take_turn()
-            selected += await op.lane.run_in_worker(matching) if selection.expensive else matching()
+            selected += await op.lane.run_long_if(selection.expensive, _matching, selection, part)
 
     def encode(representation: Representation) -> bytes:
         return channel.projection.event("ADDED", channel.encode_object(representation, 0))
@@ -205,7 +205,7 @@ async def _start_with_past(
 
     first, changes = None, iter(past)
     for index, change in enumerate(changes, 1):
-        first = await op.lane.run_in_worker(partial(encode, change)) if channel.needs_worker(change) else encode(change)
+        first = await op.lane.run_long_if(channel.needs_worker(change), encode, change)
         if first is not None:
             break
         if index % _SLICE == 0:

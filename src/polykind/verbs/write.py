@@ -1,79 +1,67 @@
-"""The value that a write carries from stage to stage."""
+"""The values that a write passes from step to step: what it found, what it makes of it, and what it will store.
+
+The steps are pure: they take these values and return others. A step owns the JSON object of the draft that it gets and
+may change it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from enum import Enum
 
 import msgspec
 
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
-from polykind.operations.options import DeleteOptions, WriteOptions
-from polykind.resources.resource import Finish
 
 
-class Origin(msgspec.Struct, frozen=True):
-    """The kind of request that a write comes from, with the properties that the write stages depend on."""
+class Learnt(Enum):
+    """The state of an object's values, as far as the steps have checked it."""
 
-    name: str
-    named_by_path: bool = True
-    """True if the URL names the object. A POST takes the name from the body."""
-    replaces: bool = False
-    """True if the client sends the whole object, so that its uid and resourceVersion are preconditions."""
-    merges: bool = False
-    """True if the object results from a merge. Its managedFields are complete, and no schema has pruned it."""
+    RAW = "no schema has pruned the result of a merge or of a mutating webhook"
+    PRUNED = "decoding has pruned the object and set its defaults"
+    VALID = "decoding has also validated the values"
+    MARKED = "the stored object has other metadata, because it is being deleted"
 
 
-POST = Origin("post", named_by_path=False)
-PUT = Origin("put", replaces=True)
-PATCH = Origin("patch")
-APPLY = Origin("apply", merges=True)
-SCALE_PUT = Origin("scale put", replaces=True, merges=True)
-SCALE_PATCH = Origin("scale patch", merges=True)
-DELETE = Origin("delete")
-
-
-class Write(msgspec.Struct):
-    """One write of one request: the object to store and the results of the stages so far."""
+class Draft(msgspec.Struct, frozen=True):
+    """A new object at the request's version, as the client or a webhook wants it."""
 
     obj: JsonObject
-    """The new object at the request's version."""
-    origin: Origin
-    options: WriteOptions | DeleteOptions
-    old: JsonObject | None = None
-    """The object before the write, at the request's version. None for a create."""
-    cached: CachedObject | None = None
-    """The stored object that the write replaces. None for a create."""
-    large: bool = False
-    """True if the stages run in a worker thread because they would hold the event loop for too long."""
-    values_validated: bool = False
-    """True if decoding has already validated the values against the schema."""
+    learnt: Learnt = Learnt.PRUNED
     integers_only: bool = False
     """True if the request's body is known to contain no floats. Such an object encodes faster."""
-    old_integers_only: bool = False
-    """True if the old object is known to contain no floats."""
-    normalized: bool = True
-    """False if apply, scale or a mutating webhook has produced the object, so that no schema has pruned it."""
-    metadata_error: str = ""
-    """The error of decoding metadata that apply or a webhook has produced. It is raised if a conversion follows."""
-    finish: Finish | None = None
-    """A function that completes or undoes the effects of the write, such as an address allocation."""
-    all_versions: bool = False
-    """True if the result of a dry run is an ObjectVersions document, with the object at all served versions."""
     raw_metadata: JsonObject = {}
     """Applied metadata that is stored unchanged, although reads return it in another form or omit it."""
+    metadata_error: str = ""
+    """The error of decoding metadata that apply or a webhook has produced. It is raised if a conversion follows."""
+    applied: bool = False
+    """True if the object results from an apply, whose managedFields must be stored."""
 
-    async def complete(self, storing: Awaitable[bytes]) -> bytes:
-        """Return the result of storing the object. Complete the effects of the write, or undo them if storing fails."""
-        try:
-            data = await storing
-        except BaseException:
-            if self.finish is not None:
-                await self.finish(False)
-            raise
-        if self.finish is not None:
-            await self.finish(True)
-        return data
+
+class Existing(msgspec.Struct, frozen=True):
+    """The stored object that a write replaces."""
+
+    obj: JsonObject
+    """The object at the request's version."""
+    cached: CachedObject
+    integers_only: bool = False
+    """True if the object is known to contain no floats."""
+    data: bytes = b""
+    """The JSON of the object, or b"" if the object is not stored as such, like a Scale."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A new object at the request's version that is prepared and valid, and ready to be admitted and stored."""
+
+    obj: JsonObject
+    old: Existing | None
+    """The stored object that it replaces, or None for a create."""
+    learnt: Learnt = Learnt.PRUNED
+    integers_only: bool = False
+    """True if both the new object and what it took over from the old one are known to contain no floats."""
+    raw_metadata: JsonObject = {}
+    metadata_error: str = ""
+    applied: bool = False
 
     def as_applied(self) -> JsonObject:
         """Return the object with its metadata as the client applied it, except for fields that the server has set

@@ -20,7 +20,7 @@ from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import ServedVersion
 from polykind.resources.stored_objects import StoredObjects
 from polykind.verbs.create import create_object
-from polykind.verbs.write import POST, Write
+from polykind.verbs.write import Draft
 
 GROUPS = {
     "cronjobs": "batch",
@@ -85,7 +85,7 @@ class SimulatedCluster:
         user = _USER if admission else None
         op = self._operation("create", plural, meta.get("namespace"), meta.get("name", ""), user=user)
         decoded = op.version.codec.decode(copy.deepcopy(dict(obj)), report_unknown=False)
-        created: JsonObject = json_codec.decode(await create_object(op, Write(decoded.obj, POST, CreateOptions())))
+        created: JsonObject = json_codec.decode(await create_object(op, Draft(decoded.obj), CreateOptions()))
         return created
 
     async def update(self, plural: str, obj: JsonObject, change: Change, subresource: str = "") -> None:
