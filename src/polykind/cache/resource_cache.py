@@ -311,16 +311,7 @@ class ResourceCache:
                 new = None
                 self._objects.remove(old)
             else:
-                pending = self._pending.pop(key, None) if self._pending else None
-                if pending is not None and pending.value == event.value:
-                    new = pending.deliver(event.revision)
-                else:
-                    new = parse_stored(key, event.value, event.revision, False)
-                new.schema_generation = self.schema_generation
-                uniform = (new.version, self.schema_generation) if new.normalized else None
-                if uniform != self.uniform:
-                    self.uniform = uniform if not len(self._objects) else None
-                self._objects.put(new)
+                new = self._put(key, event.value, event.revision)
             changes.append(ObjectChange(event.revision, old, new))
         self.revision = max(self.revision, revision)
         if not changes:
@@ -329,13 +320,7 @@ class ResourceCache:
         self.unmarked += len(changes)
         if self.indexes:
             self.indexes.on_changed([change.cached.key for change in changes])
-        for change in changes:
-            self._window.append(change)
-            self._window_bytes += len(change.old.raw) if change.old else 0
-        while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
-            dropped = self._window.popleft()
-            self._window_bytes -= len(dropped.old.raw) if dropped.old else 0
-            self.window_start = dropped.revision
+        self._extend_window(changes)
         for observer in list(self.observers):
             observer.on_changes(changes)
         if self.dispatch.queries:
@@ -343,6 +328,30 @@ class ResourceCache:
         # Drop the encoded events: only the current observers need them, and WINDOW_BYTES does not include them.
         for change in changes:
             change.frames = None
+
+    def _put(self, key: str, value: bytes, revision: int) -> CachedObject:
+        """Replace an object by the one that the store has delivered."""
+        pending = self._pending.pop(key, None) if self._pending else None
+        if pending is not None and pending.value == value:
+            new = pending.deliver(revision)
+        else:
+            new = parse_stored(key, value, revision, False)
+        new.schema_generation = self.schema_generation
+        uniform = (new.version, self.schema_generation) if new.normalized else None
+        if uniform != self.uniform:
+            self.uniform = uniform if not len(self._objects) else None
+        self._objects.put(new)
+        return new
+
+    def _extend_window(self, changes: list[ObjectChange]) -> None:
+        """Add changes to the window, and drop the oldest ones if it is too long or too large."""
+        for change in changes:
+            self._window.append(change)
+            self._window_bytes += len(change.old.raw) if change.old else 0
+        while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
+            dropped = self._window.popleft()
+            self._window_bytes -= len(dropped.old.raw) if dropped.old else 0
+            self.window_start = dropped.revision
 
     def reset(self) -> None:
         """Mark the objects as outdated because events were missed, and make the observers read the resource again."""

@@ -338,15 +338,19 @@ def _mark_terminating(op: Operation, obj: JsonObject, options: DeleteOptions, gr
         meta["finalizers"] = wanted
     else:
         meta.pop("finalizers", None)
-    if not meta.get("deletionTimestamp"):
-        meta["deletionTimestamp"] = op.now()
-        if resource.deletion_bumps_generation:
-            meta["deletionGracePeriodSeconds"] = 0
-            if meta.get("generation"):
-                meta["generation"] += 1
+    if not terminating:
+        _begin_deletion(op, meta)
     elif not resource.has_spec_finalizers(obj):
         meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
+
+
+def _begin_deletion(op: Operation, meta: JsonObject) -> None:
+    meta["deletionTimestamp"] = op.now()
+    if op.resource.deletion_bumps_generation:
+        meta["deletionGracePeriodSeconds"] = 0
+        if meta.get("generation"):
+            meta["generation"] += 1
 
 
 def _policy_finalizers(
