@@ -45,6 +45,30 @@ def test_condition_is_written_after_three_failures() -> None:
     }
 
 
+def test_webhooks_own_words_are_in_the_condition() -> None:
+    health = Health()
+    for _ in range(3):
+        health = health.failed(AttemptError("rejected", CALL, "HTTPStatus", status=400, detail="no such schedule"))
+    assert condition(health, NOW)["message"].endswith("no call has succeeded yet: rejected (no such schedule)")
+
+
+def test_repaired_answers_are_written_until_a_large_review_succeeds() -> None:
+    repaired = transition(Health().succeeded(NOW, repair="a review of 2 objects failed: x"), None, NOW)
+    assert repaired
+    assert (repaired["status"], repaired["reason"]) == ("True", "AnswersRepaired")
+    assert repaired["message"].endswith("only in small reviews: a review of 2 objects failed: x")
+    fixed = transition(Health().succeeded(NOW), repaired, NOW)
+    assert fixed
+    assert fixed["reason"] == "Converting"
+
+
+def test_refused_conversion_has_its_own_reason() -> None:
+    health = Health()
+    for _ in range(3):
+        health = health.failed(AttemptError("told to fail", CALL, "Refused"))
+    assert condition(health, NOW)["reason"] == "ConversionRefused"
+
+
 def test_further_failures_write_no_new_condition() -> None:
     written = transition(health_after_failures(3), None, NOW)
     assert transition(health_after_failures(300), written, NOW) is None

@@ -20,11 +20,14 @@ V1, V1BETA1 = "example.com/v1", "example.com/v1beta1"
 
 
 class FixedClock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
     def now(self) -> datetime:
         return datetime(2026, 11, 15, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.seconds
 
 
 class FakeConverter:
@@ -58,7 +61,10 @@ class FakeConverter:
 
 
 def monitored(
-    remote: RemoteConverter | None, metrics: Metrics | None = None, health_changes: list[Health] | None = None
+    remote: RemoteConverter | None,
+    metrics: Metrics | None = None,
+    health_changes: list[Health] | None = None,
+    clock: FixedClock | None = None,
 ) -> MonitoredConverter:
     on_health_change = health_changes.append if health_changes is not None else None
     return MonitoredConverter(
@@ -66,7 +72,7 @@ def monitored(
         [V1, V1BETA1],
         "id",
         remote,
-        clock=FixedClock(),
+        clock=clock or FixedClock(),
         observer=metrics,
         on_health=on_health_change,
     )
@@ -149,3 +155,24 @@ async def test_conversion_time_of_a_request_is_summed() -> None:
     counted = ConversionTimer(converter.convert([crontab()], V1))
     await counted
     assert counted.time.seconds > 0
+
+
+async def test_failures_are_logged_every_few_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    remote, clock = FakeConverter(), FixedClock()
+    converter = monitored(remote, clock=clock)
+
+    async def fails(text: str) -> None:
+        remote.error = InternalError(text)
+        with pytest.raises(InternalError):
+            await converter.convert([crontab()], V1)
+
+    for text in ("first", "second", "third"):
+        await fails(text)
+    clock.seconds = 6.0
+    await fails("fourth")
+    lines = [record.getMessage() for record in caplog.records if "a conversion failed" in record.getMessage()]
+    assert lines == [
+        "CRD crontabs.example.com: a conversion failed: Internal error occurred: first",
+        "CRD crontabs.example.com: a conversion failed: Internal error occurred: fourth"
+        " (and 2 more since the last such line)",
+    ]

@@ -61,7 +61,7 @@ class Health(msgspec.Struct, frozen=True):
             calls=self.calls + 1,
             failures=self.failures + 1,
             cause=failure.cause,
-            error=failure.message[:_MAX_ERROR_CHARS],
+            error=(f"{failure.message} ({failure.detail})" if failure.detail else failure.message)[:_MAX_ERROR_CHARS],
         )
 
 

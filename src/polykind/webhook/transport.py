@@ -234,11 +234,18 @@ class Session:
             # As in kube-apiserver, the name of a Service is the name in certificates wherever it redirects to.
             server_hostname=self._target.server_name if self._target.service is not None else None,
         )
-        async with sent as response:
-            request.stage = "body"
-            if own:
-                self._record_connection(response)
-            content, slot = await _read(response, max_bytes)
+        slot: asyncio.Semaphore | None = None
+        try:
+            async with sent as response:
+                request.stage = "body"
+                if own:
+                    self._record_connection(response)
+                content, slot = await _read(response, max_bytes)
+        except BaseException:
+            # The call may be cancelled while the connection is released.
+            if slot is not None:
+                slot.release()
+            raise
         return HTTPResponse(response.status, response.headers.get("Content-Type", ""), content, slot), response.headers
 
     def _record_connection(self, response: aiohttp.ClientResponse) -> None:
