@@ -158,20 +158,26 @@ def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
     for shape in {_shape(old, type_), _shape(new, type_)}:
-        # Treat a value of another shape as empty. If both values are then empty, the value has changed as a whole.
-        if shape == "map" and type_.map is not None and not type_.map.atomic:
-            before, after = (value if type(value) is dict else {} for value in (old, new))
-            parts = _compare_maps(before, after, type_.map) if before or after else _CHANGED
-        elif shape == "list" and type_.list is not None and not type_.list.atomic:
-            old_list, new_list = (value if type(value) is list else [] for value in (old, new))
-            parts = _compare_lists(old_list, new_list, type_.list) if old_list or new_list else _CHANGED
-        elif shape == "scalar" and not {type(old), type(new)} & type_.scalars:
-            raise TypeMismatchError
-        else:
-            parts = _CHANGED
+        parts = _compare_as(shape, old, new, type_)
         if parts is not None:
             out = tuple(map(_union, out, parts))
     return out  # type: ignore[return-value]
+
+
+def _compare_as(shape: str, old: Any, new: Any, type_: Type) -> _Parts:
+    """Compare two values as maps, as lists or as scalars.
+
+    A value of another shape is treated as empty. If both values are then empty, the value has changed as a whole.
+    """
+    if shape == "map" and type_.map is not None and not type_.map.atomic:
+        before, after = (value if type(value) is dict else {} for value in (old, new))
+        return _compare_maps(before, after, type_.map) if before or after else _CHANGED
+    if shape == "list" and type_.list is not None and not type_.list.atomic:
+        old_list, new_list = (value if type(value) is list else [] for value in (old, new))
+        return _compare_lists(old_list, new_list, type_.list) if old_list or new_list else _CHANGED
+    if shape == "scalar" and not {type(old), type(new)} & type_.scalars:
+        raise TypeMismatchError
+    return _CHANGED
 
 
 def _shape(value: Any, type_: Type) -> str:

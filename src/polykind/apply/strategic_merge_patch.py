@@ -197,8 +197,13 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
     strategy.check_list(name)
     before, value = out.get(name), patch.get(name)
     _check_order(value or [], order, field.key or "")
-    if before is None and value is None:
-        return name
+    if before is not None or value is not None:
+        out[name] = _merge_in_order(before, value, order, field)
+    return name
+
+
+def _merge_in_order(before: list[Any] | None, value: list[Any] | None, order: list[Any], field: Strategy) -> list[Any]:
+    """Merge the lists of an object and of a patch, of which at least one exists, in an order that the patch sets."""
     if value is None:
         merged = before or []
     elif before is None:
@@ -208,8 +213,7 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
         before = _overwritten(before, value, field.key) if field.key else before
     if not before and not value:
         raise errors.UnknownReasonError("no elements in any of the given slices")
-    out[name] = _arrange(merged, order, before or [], field.key or "")
-    return name
+    return _arrange(merged, order, before or [], field.key or "")
 
 
 def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:

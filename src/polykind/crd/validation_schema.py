@@ -101,11 +101,7 @@ class SchemaValidator:
         if context.defaults is not None and "default" in node:
             errors.append(forbidden(f"{path}.default", f"must not be set {context.defaults}".rstrip()))
         if not _UNSUPPORTED.keys().isdisjoint(node):
-            errors.extend(
-                forbidden(f"{path}.{key}", message)
-                for key, message in _UNSUPPORTED.items()
-                if key in node and (node[key] or key not in _ALLOWED_IF_EMPTY)
-            )
+            errors += _unsupported_keywords(node, path)
         if type_ == "null":
             errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
         if node.get("items") and isinstance(node["items"], list):
@@ -280,3 +276,11 @@ def _set_items_error(node: JsonObject, path: str) -> FieldError:
     key = LIST_TYPE if items["type"] == "array" else MAP_TYPE
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
     return invalid(f"{path}.items.{key}", items.get(LIST_TYPE), detail)
+
+
+def _unsupported_keywords(node: JsonObject, path: str) -> list[FieldError]:
+    return [
+        forbidden(f"{path}.{key}", message)
+        for key, message in _UNSUPPORTED.items()
+        if key in node and (node[key] or key not in _ALLOWED_IF_EMPTY)
+    ]

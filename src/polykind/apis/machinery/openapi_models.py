@@ -71,6 +71,10 @@ def _model(value_type: ValueType) -> Model:
     if not isinstance(value_type, Struct):
         simple = next((model for kind, model in _SIMPLE_MODELS.items() if isinstance(value_type, kind)), {})
         return {"description": value_type.doc, **simple}
+    return _struct_model(value_type)
+
+
+def _struct_model(value_type: Struct) -> Model:
     out: JsonObject = {"description": value_type.doc, "type": "object"}
     fields = _published_fields(value_type)
     if required := [field.name for field in fields if _required(field)]:
