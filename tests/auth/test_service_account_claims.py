@@ -69,10 +69,16 @@ def test_user_of_a_token() -> None:
 
 
 def test_audiences() -> None:
-    assert claims.check_audiences({"aud": ["a", "b"]}, ["b", "c"]) == ["b"]
-    assert claims.check_audiences({"aud": "a"}, ["a"]) == ["a"]
+    assert claims.check_audiences({"aud": ["a", "b"]}, ["b", "c"], ["s"]) == ["b"]
+    assert claims.check_audiences({"aud": "a"}, ["a"], ["s"]) == ["a"]
+    for absent in ({}, {"aud": []}):
+        assert claims.check_audiences(absent, ["s", "c"], ["s"]) == ["s"]
+        with pytest.raises(TokenError):
+            claims.check_audiences(absent, ["c"], ["s"])
+    with pytest.raises(TokenError):
+        claims.check_audiences({"aud": ""}, ["s"], ["s"])
     with pytest.raises(TokenError) as caught:
-        claims.check_audiences({"aud": ["a", "b"]}, ["c"])
+        claims.check_audiences({"aud": ["a", "b"]}, ["c"], ["s"])
     assert str(caught.value) == 'token audiences ["a" "b"] is invalid for the target audiences ["c"]'
 
 
@@ -93,6 +99,12 @@ def test_times_have_a_minute_of_leeway(now: int, reason: str) -> None:
         return
     with pytest.raises(TokenError, match=reason):
         claims.check_times(built, now)
+
+
+def test_times_beyond_int64_overflow_as_in_go() -> None:
+    claims.check_times({"nbf": 1e30, "iat": 10**30}, 1000)
+    with pytest.raises(TokenError, match="has expired"):
+        claims.check_times({"exp": 1e30}, 1000)
 
 
 def changed(obj: JsonObject, **meta: str) -> JsonObject:
@@ -130,6 +142,8 @@ async def test_objects_of_a_valid_token() -> None:
         {"aud": ["vault", 7]},
         {"exp": "9999999999"},
         {"exp": True},
+        {"exp": 10**400},
+        {"nbf": float("inf")},
         {"nbf": {}},
         {"iat": [1]},
         {"iat": "x"},

@@ -50,7 +50,21 @@ def test_critical_extensions_are_not_supported(fields: dict[str, object], suppor
 
 
 @pytest.mark.parametrize(
-    "header", ['{"alg":1}', '{"kid":{}}', '{"alg":"RS256","alg":"none"}', "[]", "1", "", "{" * 2000, '{"a":' * 1000]
+    "header",
+    [
+        '{"jwk":{}}',
+        '{"jwk":7}',
+        '{"x5c":["a"]}',
+        '{"x5c":7}',
+        '{"alg":1}',
+        '{"kid":{}}',
+        '{"alg":"RS256","alg":"none"}',
+        "[]",
+        "1",
+        "",
+        "{" * 2000,
+        '{"a":' * 1000,
+    ],
 )
 def test_malformed_headers(header: str) -> None:
     with pytest.raises(MalformedTokenError):

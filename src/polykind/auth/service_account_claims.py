@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from polykind.auth.user import AUTHENTICATED, User, service_account_groups, serv
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_type_name
+from polykind.golang.strconv import float_to_int64
 
 EXTENDED_SECONDS = 365 * 24 * 3600
 EXTENDABLE_SECONDS = 3607
@@ -70,8 +72,12 @@ def check_types(claims: JsonObject) -> None:
     for kind in ("serviceaccount", "pod", "secret", "node"):
         _check_strings(_object(private, kind), "name", "uid")
     times = (*(claims.get(name) for name in ("exp", "nbf", "iat")), private.get("warnafter"))
-    if not all(time is None or (isinstance(time, int | float) and not isinstance(time, bool)) for time in times):
+    if not all(time is None or _is_float64(time) for time in times):
         raise TokenError(f"{_JWT}: expected number value to unmarshal NumericDate")
+
+
+def _is_float64(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _check_strings(value: JsonObject, *names: str) -> None:
@@ -88,10 +94,13 @@ def _object(value: JsonObject, name: str) -> JsonObject:
     return found or {}
 
 
-def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
-    """Return the audiences of a token that are also in `wanted`. Raise TokenError if there are none."""
-    claim = claims.get("aud") or []
-    audiences = [claim] if isinstance(claim, str) else list(claim)
+def check_audiences(claims: JsonObject, wanted: list[str], server: list[str]) -> list[str]:
+    """Return the audiences of a token that are also in `wanted`. Raise TokenError if there are none.
+
+    A token that names no audience is for the audiences of the server.
+    """
+    claim = claims.get("aud", [])
+    audiences = [claim] if isinstance(claim, str) else list(claim) or server
     shared = [audience for audience in audiences if audience in wanted]
     if not shared:
         texts = (f"[{' '.join(map(go_quote, values))}]" for values in (audiences, wanted))
@@ -101,11 +110,12 @@ def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
 
 def check_times(claims: JsonObject, now: float) -> None:
     """Raise TokenError if a token is not valid yet or has expired. The clocks of the hosts may differ by a minute."""
-    if now + _LEEWAY < (claims.get("nbf") or 0):
+    begins, ends, issued = (float_to_int64(float(claims.get(name) or 0)) for name in ("nbf", "exp", "iat"))
+    if now + _LEEWAY < begins:
         raise TokenError("service account token is not valid yet")
-    if claims.get("exp") is not None and now - _LEEWAY > claims["exp"]:
+    if claims.get("exp") is not None and now - _LEEWAY > ends:
         raise TokenError("service account token has expired")
-    if now + _LEEWAY < (claims.get("iat") or 0):
+    if now + _LEEWAY < issued:
         raise TokenError("service account token is issued in the future")
 
 

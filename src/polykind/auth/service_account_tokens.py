@@ -93,7 +93,7 @@ class ServiceAccountTokens:
         Raise TokenError if the token is invalid.
         """
         claims = await self._claims(token)
-        shared = check_audiences(claims, audiences or self.settings.audiences)
+        shared = check_audiences(claims, audiences or self.settings.audiences, self.settings.audiences)
         now = self._clock.now()
         check_times(claims, now.timestamp())
         await check_objects(claims, self._find, now)

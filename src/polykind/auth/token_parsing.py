@@ -67,6 +67,9 @@ def read_header(token: str) -> TokenHeader:
     for name in ("alg", "kid", "nonce"):
         if not isinstance(header.get(name), str | None):
             raise MalformedTokenError(f"the header {name} is not a string")
+    if not _is_key(header.get("jwk")) or header.get("x5c"):
+        # The library decodes these keys and certificates, though they are not used. Issuers do not send them.
+        raise MalformedTokenError("the header has an embedded key or certificate")
     signature = token.rpartition(".")[2]
     if signature and not decode_segment(signature):
         raise MalformedTokenError("the signature is not base64url")
@@ -74,6 +77,11 @@ def read_header(token: str) -> TokenHeader:
     supported = critical is None or (isinstance(critical, list) and all(name == "b64" for name in critical))
     # The library also supports b64 (RFC 7797), with which the claims would be signed without base64.
     return TokenHeader(header.get("alg") or "", header.get("kid") or "", supported and header.get("b64") is not False)
+
+
+def _is_key(value: Any) -> bool:
+    """True if a header has no embedded key, or one of a known type."""
+    return value is None or (isinstance(value, dict) and value.get("kty") in ("RSA", "EC", "OKP", "oct"))
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> JsonObject:
