@@ -71,7 +71,8 @@ def test_user_of_a_token() -> None:
 def test_audiences() -> None:
     assert claims.check_audiences({"aud": ["a", "b"]}, ["b", "c"], ["s"]) == ["b"]
     assert claims.check_audiences({"aud": "a"}, ["a"], ["s"]) == ["a"]
-    for absent in ({}, {"aud": []}):
+    without: list[JsonObject] = [{}, {"aud": []}]
+    for absent in without:
         assert claims.check_audiences(absent, ["s", "c"], ["s"]) == ["s"]
         with pytest.raises(TokenError):
             claims.check_audiences(absent, ["c"], ["s"])
