@@ -54,6 +54,8 @@ class NamespaceContent:
             if not resource.cache.loaded and not await self._has_keys(f"{resource.cache.prefix}{namespace.name}/"):
                 return False
             objects = await self._list(resource, namespace)
+            if not objects:
+                return False
             await delete_all(
                 self._client, resource, objects, lambda: self._is_terminating(namespace), policy="Background"
             )
