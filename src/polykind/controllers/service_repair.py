@@ -15,7 +15,7 @@ from polykind.apis.core.types import SERVICE
 from polykind.apis.networking.types import IP_ADDRESS
 from polykind.cache.cached_object import Encoded, parse_stored
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
-from polykind.contract import JsonObject, Leadership, RevisionConflictError
+from polykind.contract import JsonObject, Leadership
 from polykind.controllers.controller_runtime import Controller
 from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
@@ -86,11 +86,8 @@ async def _allocate(backend: Backend, address: str, service: JsonObject, now: st
     """Create the IPAddress of a service's cluster IP, unless it exists."""
     obj = ip_address_object(ip_address(address), service, backend.ids.uid(), now)
     prefix = f"{backend.cache.prefix}{IP_ADDRESS.storage_prefix}/"
-    try:
-        await backend.store.put(f"{prefix}{address}", Encoded(obj).stored(), expect=0)
-    except RevisionConflictError:
-        return
-    log.warning("services: the IPAddress %s, which a service uses, was missing; created it again", address)
+    if await ObjectClient(backend).add_stored(f"{prefix}{address}", Encoded(obj).stored()):
+        log.warning("services: the IPAddress %s, which a service uses, was missing; created it again", address)
 
 
 def _released(change: ObjectChange) -> Iterable[_Allocation]:
