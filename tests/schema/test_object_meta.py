@@ -27,6 +27,11 @@ def test_normalized_metadata_is_returned_unchanged() -> None:
     assert unknown == []
 
 
+def test_missing_fields_of_owners_have_one_order_in_all_processes() -> None:
+    clean, _ = object_meta.coerce({"ownerReferences": [{"uid": "u"}]}, strict=True)
+    assert list(clean["ownerReferences"][0]) == ["apiVersion", "kind", "name", "uid"]
+
+
 def test_empty_fields_are_dropped() -> None:
     meta: Json = {
         "name": "",

@@ -155,7 +155,7 @@ _FIELDS: dict[str, dict[str, str]] = {
         "managedFields": _MANAGED,
     },
     "OwnerReference": {
-        **dict.fromkeys(_OWNER_STRINGS, "string!"),
+        **dict.fromkeys(sorted(_OWNER_STRINGS), "string!"),
         "controller": "*bool",
         "blockOwnerDeletion": "*bool",
     },
