@@ -110,6 +110,15 @@ def test_old_self_is_optional_with_optional_old_self() -> None:
         ("self.a.find('(') == ''", "error parsing regexp: missing closing ): `(`"),
         ("int('x') == 1", "type conversion error from 'string' to 'int'"),
         ("int('5') == 5", None),
+        ("{b'a': 1}[b'a'] == 1", "invalid qualifier type: types.Bytes"),
+        ("{dyn('a'): 1}[dyn(b'a')] == 1", "invalid qualifier type: types.Bytes"),
+        ("{null: 1}[null] == 1", "invalid qualifier type: types.Null"),
+        ("{dyn('a'): 1}[duration('1s')] == 1", "invalid qualifier type: types.Duration"),
+        ("{dyn('a'): 1}[timestamp('2020-01-01T00:00:00Z')] == 1", "invalid qualifier type: types.Timestamp"),
+        ("{dyn('a'): 1}[type(1)] == 1", "invalid qualifier type: *types.Type"),
+        ("{dyn('a'): 1}[[1]] == 1", "invalid qualifier type: *types.baseList"),
+        ("{dyn('a'): 1}[{1: 2}] == 1", "invalid qualifier type: *types.baseMap"),
+        ("{dyn('a'): 1}[1.5] == 1 || {true: 1}[true] == 1 || {dyn(b'a'): 1}[b'a' + b'b'] == 1", None),
     ],
 )
 def test_constants_are_evaluated_when_the_program_is_instantiated(text: str, expected: str | None) -> None:

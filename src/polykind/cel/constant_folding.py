@@ -9,6 +9,7 @@ from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Sele
 from polykind.cel.cel_types import Type
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.overload_dispatch import dispatcher
+from polykind.cel.runtime_values import Duration, Timestamp
 from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
 from polykind.golang.regexp import PatternError, compile_pattern
 
@@ -17,6 +18,16 @@ NameResolver = Callable[[Expr], tuple[Any] | None]
 
 REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 """Functions whose second argument is a regular expression. The first argument is the receiver."""
+_INDEX_FUNCTIONS = frozenset({"_[_]", "_[?_]"})
+_INVALID_QUALIFIERS: dict[type, str] = {
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    list: "*types.baseList",
+    dict: "*types.baseMap",
+}
+"""The Go types of constants that are no index, by their types here."""
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
 
@@ -90,7 +101,9 @@ def instantiation_error(ast: Expr) -> str | None:
         if not isinstance(node, Call):
             continue
         try:
-            if node.function in REGEX_FUNCTIONS:
+            if node.function in _INDEX_FUNCTIONS and (invalid := _invalid_qualifier(node.args[1])):
+                errors.append((node.offset, f"invalid qualifier type: {invalid}"))
+            elif node.function in REGEX_FUNCTIONS:
                 args = [*([node.target] if node.target is not None else []), *node.args]
                 regex = constant_value(args[1]) if len(args) > 1 else None
                 if regex is not None and isinstance(regex[0], str):
@@ -100,6 +113,14 @@ def instantiation_error(ast: Expr) -> str | None:
         except (EvalError, PatternError) as error:
             errors.append((node.offset, str(error)))
     return min(errors)[1] if errors else None
+
+
+def _invalid_qualifier(node: Expr) -> str:
+    """Return the Go type of a constant that cannot index a list or a map, or "" if the index may be valid."""
+    if node.type.kind == "type":
+        return "*types.Type"
+    found = constant_value(node)
+    return "" if found is None else _INVALID_QUALIFIERS.get(type(found[0]), "")
 
 
 def _is_undefined_at_runtime(name: str, type_: Type) -> bool:
