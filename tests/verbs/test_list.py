@@ -465,3 +465,17 @@ async def test_list_of_uniform_objects_follows_every_change(running: Live) -> No
     assert not is_uniform(cache)
     assert [item["spec"] for item in (await running.ask("GET", ALL))["items"]] == [{"size": 1}, {"size": 1}]
     assert not is_uniform(cache)
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("/api/v1/namespaces/%2e%2e/configmaps/a", "/configmaps/../a"),
+        ("/api/v1/namespaces/%2e/services", "/services/specs/."),
+        ("/apis/networking.k8s.io/v1/namespaces/%2e%2e/ingresses/a", "/ingress/../a"),
+        ("/apis/events.k8s.io/v1/namespaces/%2e%2e/events", "/events/.."),
+    ],
+)
+async def test_namespace_outside_the_prefix_of_a_builtin_resource(tmp_path: Path, path: str, key: str) -> None:
+    async with live(tmp_path) as running:
+        assert (await running.ask("GET", path, expect=500))["message"] == f'invalid key: "{key}"'

@@ -98,21 +98,26 @@ def instantiation_error(ast: Expr) -> str | None:
             name = (qualified_name(node) or "").removeprefix(".")
             if node.type.params and _is_undefined_at_runtime(name, node.type.params[0]):
                 errors.append((node.offset, f"reference to undefined type: {name}"))
-        if not isinstance(node, Call):
-            continue
-        try:
-            if node.function in _INDEX_FUNCTIONS and (invalid := _invalid_qualifier(node.args[1])):
-                errors.append((node.offset, f"invalid qualifier type: {invalid}"))
-            elif node.function in REGEX_FUNCTIONS:
-                args = [*([node.target] if node.target is not None else []), *node.args]
-                regex = constant_value(args[1]) if len(args) > 1 else None
-                if regex is not None and isinstance(regex[0], str):
-                    compile_pattern(regex[0])
-            else:
-                constant_value(node)
-        except (EvalError, PatternError) as error:
-            errors.append((node.offset, str(error)))
+        if isinstance(node, Call) and (error := _call_error(node)):
+            errors.append((node.offset, error))
     return min(errors)[1] if errors else None
+
+
+def _call_error(node: Call) -> str:
+    """Return the error of a call with constants when its program is created, or ""."""
+    if node.function in _INDEX_FUNCTIONS and (invalid := _invalid_qualifier(node.args[1])):
+        return f"invalid qualifier type: {invalid}"
+    try:
+        if node.function in REGEX_FUNCTIONS:
+            args = [*([node.target] if node.target is not None else []), *node.args]
+            regex = constant_value(args[1]) if len(args) > 1 else None
+            if regex is not None and isinstance(regex[0], str):
+                compile_pattern(regex[0])
+        else:
+            constant_value(node)
+    except (EvalError, PatternError) as error:
+        return str(error)
+    return ""
 
 
 def _invalid_qualifier(node: Expr) -> str:

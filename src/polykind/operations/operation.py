@@ -251,5 +251,6 @@ class Operation:
         """
         if self.namespace not in (".", ".."):
             return None
-        key = "/".join(("", self.resource.group, self.resource.plural, self.namespace, *((name,) if name else ())))
+        prefix = self.resource.cache.prefix.removeprefix(self.backend.cache.prefix)
+        key = "/".join((f"/{prefix.rstrip('/')}", self.namespace, *((name,) if name else ())))
         return errors.UnknownReasonError(f"invalid key: {go_quote(key)}")
