@@ -53,7 +53,7 @@ class Lane:
     __slots__ = ("_held", "_reports", "_user", "_version", "_whole", "_workers", "large")
 
     def __init__(
-        self, workers: Workers, user: str, version: ServedVersion, *, reports: bool, whole: Lane | None = None
+        self, workers: Workers, user: str, version: ServedVersion, *, reports: bool = True, whole: Lane | None = None
     ) -> None:
         self._workers = workers
         self._user = user

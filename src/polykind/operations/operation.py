@@ -59,15 +59,14 @@ class Operation:
     """A change or a read of a resource that a client, or the server itself, wants. Verbs do not modify it."""
 
     __slots__ = (
+        "_lane",
         "_now",
-        "_opened",
         "_query",
         "_transport",
         "backend",
         "body",
         "charges",
         "deadline",
-        "lane",
         "media",
         "name",
         "namespace",
@@ -123,7 +122,7 @@ class Operation:
         self.charges = Charges()
         self._query: dict[str, list[str]] | None = None
         self._now = ""
-        self._opened: Lane | None = None
+        self._lane: Lane | None = None
 
     @classmethod
     def by_server(
@@ -145,7 +144,7 @@ class Operation:
         """
         media = Media("application/json", agent=manager.encode())
         operation = cls(backend, user, verb, version, namespace, name, subresource, body=body, media=media)
-        operation.lane = Lane(backend.cache.workers, "" if user is None else user.name, version, reports=False)
+        operation._lane = Lane(backend.cache.workers, "" if user is None else user.name, version, reports=False)
         return operation
 
     def at(
@@ -169,7 +168,7 @@ class Operation:
             transport=self._transport,
         )
         part.charges = self.charges
-        part.lane = self.lane.at(version)
+        part._lane = self.lane.at(version)
         return part
 
     # ------------------------------------------------------------------ options
@@ -194,21 +193,17 @@ class Operation:
 
     # ------------------------------------------------------------------ running
 
-    lane: Lane
-    """The lane in which the steps run. It is opened when the first step needs it: a read of stored bytes needs none."""
-
-    def __getattr__(self, name: str) -> Any:
-        # Python calls this method only for an attribute without a value.
-        if name != "lane":
-            raise AttributeError(name)
-        user = "" if self.user is None else self.user.name
-        self._opened = self.lane = Lane(self.backend.cache.workers, user, self.version, reports=True)
-        return self.lane
+    @property
+    def lane(self) -> Lane:
+        """The lane in which the steps run, opened when the first step needs it. A read of stored bytes needs none."""
+        if self._lane is None:
+            self._lane = Lane(self.backend.cache.workers, "" if self.user is None else self.user.name, self.version)
+        return self._lane
 
     def end(self) -> None:
         """End an operation of a client: forget its large objects and the quotas that it has not used."""
-        if self._opened is not None:
-            self._opened.end()
+        if self._lane is not None:
+            self._lane.end()
         self.charges.close()
 
     @property
