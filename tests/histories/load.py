@@ -54,14 +54,16 @@ class Plan:
     """The client disconnects after about this many seconds and resumes at another server."""
     initial: bool = False
     """True to begin each stream with initial events. Otherwise each stream resumes where the last one ended."""
+    explicit: bool = True
+    """False to get initial events without asking for them, by a watch without a resourceVersion."""
     bookmarks: bool = False
     """True to ask for bookmarks, and for an end of the stream soon after the first one."""
 
     def query(self, after: int) -> str:
         parts = ["watch=1"]
-        if self.initial:
+        if self.initial and self.explicit:
             parts += ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true"]
-        else:
+        elif not self.initial:
             parts.append(f"resourceVersion={after}")
         if self.bookmarks:
             # The server sends a bookmark two seconds before the end.
@@ -74,10 +76,6 @@ class Plan:
         return not self.initial and not self.selection.name
 
 
-CROWD = Plan(hold=8, bookmarks=True)
-"""The plan of many equal watches, to which the server sends events in turns."""
-
-
 def plans(versions: Sequence[str]) -> list[Plan]:
     other = versions[-1]
     return [
@@ -87,6 +85,7 @@ def plans(versions: Sequence[str]) -> list[Plan]:
         Plan(hold=5, bookmarks=True),
         Plan(initial=True, version=other, hold=3),
         Plan(Selection(side="left"), initial=True, hold=2),
+        Plan(Selection(side="right"), other, hold=5, initial=True, explicit=False, bookmarks=True),
         Plan(Selection(name="r0"), hold=2),
     ]
 
@@ -454,7 +453,7 @@ class Load:
 
     async def start(self) -> None:
         self.start_revision = self.newest = await self.list_all()
-        chosen = plans(self.versions) + [CROWD] * self._crowd
+        chosen = plans(self.versions) + [Plan(version=self.versions[-1], hold=8, bookmarks=True)] * self._crowd
         self.watching = [Watching(number, plan, self) for number, plan in enumerate(chosen)]
         self._tasks = [asyncio.create_task(worker.run()) for worker in self._workers]
         self._watches = [asyncio.create_task(watching.run()) for watching in self.watching]

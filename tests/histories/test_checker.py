@@ -277,6 +277,14 @@ WRONG: dict[str, tuple[Wrong, str]] = {
         lambda history, log: history.streams[3].events.pop(0),
         "differs from the log: a is None",
     ),
+    "initial events without a marked end": (
+        lambda history, log: history.streams[3].events.__setitem__(2, _events(BOOKMARK)[0]),
+        "the first bookmark of a watch does not end the initial events",
+    ),
+    "repeated initial event": (
+        lambda history, log: history.streams[3].events.insert(0, _events(("ADDED", "a", A1))[0]),
+        "the initial events of a watch have ('ADDED', 'a'",
+    ),
     "stale initial events": (
         lambda history, log: _set(history.streams, 3, begin=13),
         "revision 17 (a) has no moment",
