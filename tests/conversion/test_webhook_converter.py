@@ -14,9 +14,11 @@ import pytest
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.errors import APIError, InternalError, UnknownReasonError
 from polykind.metrics.metrics import Metrics
+from polykind.webhook import transport
 from polykind.webhook.target import Endpoint, Resolver
 from tests.conversion.conftest import Make
 from tests.conversion.hook import Call, Hook, Reply, convert_all, converted, crontab, failing
+from tests.conversion.test_served_conversions import wait_until
 
 V1 = "example.com/v1"
 FRAME = "conversion webhook for example.com/v1beta1, Kind=CronTab"
@@ -532,8 +534,29 @@ async def test_large_response_for_one_object_is_accepted(hook: Hook, make: Make)
 
     hook.behaviour = grows
     converter = make(hook.webhook_config())
-    outs = await asyncio.gather(*(converter.convert([crontab(f"n{i}")], V1) for i in range(6)))
-    assert [len(out[0]["spec"]["x"]) for out in outs] == [20_000_000] * 6
+    (out,) = await converter.convert([crontab()], V1)
+    assert len(out["spec"]["x"]) == 20_000_000
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_large_responses_wait_for_a_slot(
+    hook: Hook, make: Make, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    monkeypatch.setattr(transport, "_LARGE_BYTES", 10)
+    if fails:
+        hook.behaviour = lambda call: Reply(b"x" * 100, 503, {"Retry-After": "0"})
+    slots = transport._large_slots()
+    converter = make(hook.webhook_config())
+    await asyncio.gather(*(converter.convert([crontab(f"n{i}")], V1) for i in range(10)), return_exceptions=fails)
+    assert slots._value == 4
+    held = [await slots.acquire() for _ in range(4)]
+    waiting = asyncio.create_task(converter.convert([crontab()], V1))
+    await wait_until(lambda: slots._waiters)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    for _ in held:
+        slots.release()
+    assert slots._value == 4
 
 
 async def test_service_is_resolved_and_verified_by_name(make: Make) -> None:

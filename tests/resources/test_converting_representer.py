@@ -295,6 +295,15 @@ async def test_change_of_the_service_drops_conversions(
             assert await said(server) == "new"
 
 
+async def test_other_webhook_of_the_crd_converts_again(running: Live, hook: Hook) -> None:
+    async with Hook(behaviour=says("new")) as other:
+        assert await said(running) == "old"
+        conversion = {"spec": {"conversion": webhook(other)}}
+        await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", conversion, kind=MERGE)
+        assert await said(running) == "new"
+    assert not hook.calls
+
+
 # ---------------------------------------------------------------------- on request
 
 

@@ -111,6 +111,13 @@ def _stricter(one: LevelVersion, other: LevelVersion) -> bool:
     return _LEVELS.index(one.level) > _LEVELS.index(other.level)
 
 
+def _tightens(old: LevelVersion, new: LevelVersion) -> bool:
+    """True if pods that satisfy the old level may violate the new one."""
+    if new == old or new.level == "privileged":
+        return False
+    return new.minor != old.minor or _stricter(new, old)
+
+
 class PodSecurity(BuiltinPlugin):
     """Rejects pods that violate the enforced level, and warns about pods and workloads that violate the warn level."""
 
@@ -166,24 +173,21 @@ class PodSecurity(BuiltinPlugin):
             old, old_problems = namespace_policy(attributes.old["metadata"].get("labels"), defaults)
         if problems and problems != old_problems:
             raise errors.InvalidError("Namespace", "", attributes.name, problems)
-        exempt = attributes.name in self._defaults.namespaces
-        if attributes.operation == CREATE:
-            if exempt:
+        tightens = attributes.operation == UPDATE and _tightens(old.enforce, new.enforce)
+        if attributes.name in self._defaults.namespaces:
+            if tightens or attributes.operation == CREATE:
                 _warn_of_exemption(attributes, labels or {}, new, defaults)
-            return
-        if new.enforce == old.enforce or new.enforce.level == "privileged":
-            return
-        if new.enforce.minor == old.enforce.minor and not _stricter(new.enforce, old.enforce):
-            return
-        if exempt:
-            _warn_of_exemption(attributes, labels or {}, new, defaults)
-            return
+        elif tightens:
+            await self._check_existing_pods(attributes, new.enforce)
+
+    async def _check_existing_pods(self, attributes: Attributes, enforce: LevelVersion) -> None:
+        """Warn about the pods of a namespace that violate its new level."""
         pods = [
             pod
             for pod in await self.services.objects.list("", "pods", attributes.name)
             if (pod.get("spec") or {}).get("runtimeClassName") not in self._defaults.runtime_classes
         ]
-        for warning in await existing_pod_warnings(attributes.name, new.enforce, pods):
+        for warning in await existing_pod_warnings(attributes.name, enforce, pods):
             attributes.notes.warn(warning)
 
     def _validate_pod(self, attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
