@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -108,6 +108,23 @@ class Attacker:
         answer = self._api.call(method, path, body, named, self._timeout)
         self.statuses.append(answer.status)
         return answer
+
+    def anonymous(self, method: str, path: str, **headers: str) -> Answer:
+        """Send a request without credentials."""
+        named: dict[str, str | None] = {"Authorization": None}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self._api.call(method, path, None, named, self._timeout)
+        self.statuses.append(answer.status)
+        return answer
+
+    def watch(self, stack: ExitStack, path: str) -> Answer:
+        """Begin a watch, which stays open until the stack ends. Return the answer without its body."""
+        connection = self._api.open(self._timeout)
+        stack.callback(connection.close)
+        path = path.replace("/namespaces/default", f"/namespaces/{self.own}")
+        response = self._api.request(connection, "GET", path)
+        self.statuses.append(response.status)
+        return Answer(response.status, {}, b"")
 
     def has(self, path: str) -> bool:
         """Return True if a path is served."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 from tests.conformance.client import Answer
+from tests.robustness.anonymous_attacks import ANONYMOUS_ATTACKS
 from tests.robustness.attacker import (
     APPLY,
     BOMBS,
@@ -26,6 +27,7 @@ from tests.robustness.builtin_attacks import BUILTIN_ATTACKS
 from tests.robustness.encoding_attacks import ENCODING_ATTACKS
 from tests.robustness.schema_attacks import SCHEMA_ATTACKS
 from tests.robustness.stored_attacks import STORED_ATTACKS
+from tests.robustness.text_attacks import TEXT_ATTACKS
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -166,9 +168,13 @@ ATTACKS: Attacks = {
     **SCHEMA_ATTACKS,
     **ENCODING_ATTACKS,
     **STORED_ATTACKS,
+    **ANONYMOUS_ATTACKS,
+    **TEXT_ATTACKS,
 }
 CI_ATTACKS = (
     *CUSTOM_RESOURCE_ATTACKS,
+    *ANONYMOUS_ATTACKS,
+    *TEXT_ATTACKS,
     "100,000 labels",
     "10,000 versions",
     "Pod security of many containers",

@@ -112,7 +112,7 @@ def _validations(count: int, expression: str = "object.metadata.name != ''") -> 
     return [{"expression": expression} for _ in range(count)]
 
 
-def _with_crd(made: JsonObject, use: Callable[[Attacker, str], Answer]) -> Callable[[Attacker], Answer]:
+def with_crd(made: JsonObject, use: Callable[[Attacker, str], Answer]) -> Callable[[Attacker], Answer]:
     """Create a CRD, wait until it is served, use it and delete it. `use` gets the path of its collection."""
 
     def attack(attacker: Attacker) -> Answer:
@@ -174,7 +174,7 @@ def _listed(made: JsonObject, count: int, path_suffix: str, **headers: str) -> C
             attacker.send("POST", f"{path}?fieldValidation=Ignore", _object(made, spec, f"o{number}"))
         return attacker.send("GET", f"{path}{path_suffix}", **headers)
 
-    return _with_crd(made, use)
+    return with_crd(made, use)
 
 
 def _patterns(count: int, pattern: str) -> JsonObject:
@@ -182,7 +182,7 @@ def _patterns(count: int, pattern: str) -> JsonObject:
 
 
 def _created(made: JsonObject, spec: Any, query: str = "dryRun=All&fieldValidation=Ignore") -> Any:
-    return _with_crd(made, lambda attacker, path: attacker.send("POST", f"{path}?{query}", _object(made, spec)))
+    return with_crd(made, lambda attacker, path: attacker.send("POST", f"{path}?{query}", _object(made, spec)))
 
 
 def _pods(count: int, **fields: Any) -> JsonObject:
@@ -374,13 +374,13 @@ STORED_ATTACKS: Attacks = {
         201,
     ),
     "wide CRD": (_created(crd("Wide", _wide(25_000)), {f"p{n}": "v" for n in range(25_000)}), 201),
-    "OpenAPI of a wide CRD": (_with_crd(crd("Wide", _wide(25_000)), lambda a, _: a.send("GET", _CATALOG)), 200),
+    "OpenAPI of a wide CRD": (with_crd(crd("Wide", _wide(25_000)), lambda a, _: a.send("GET", _CATALOG)), 200),
     "OpenAPI v2 of a wide CRD": (
-        _with_crd(crd("Wide", _wide(25_000)), lambda a, _: a.send("GET", "/openapi/v2")),
+        with_crd(crd("Wide", _wide(25_000)), lambda a, _: a.send("GET", "/openapi/v2")),
         200,
     ),
     "apply with a wide CRD": (
-        _with_crd(
+        with_crd(
             crd("Wide", _wide(25_000)),
             lambda a, path: a.send(
                 "PATCH",
@@ -392,9 +392,9 @@ STORED_ATTACKS: Attacks = {
         201,
     ),
     "CRD with 100 levels": (_created(crd("Nest", _nested(100)), {"a": {"a": 1}}), 422),
-    "1,000 served versions": (_with_crd(_many_versions(1_000), lambda a, _: a.send("GET", f"/apis/{GROUP}")), 200),
+    "1,000 served versions": (with_crd(_many_versions(1_000), lambda a, _: a.send("GET", f"/apis/{GROUP}")), 200),
     "aggregated discovery of 1,000 versions": (
-        _with_crd(
+        with_crd(
             _many_versions(1_000),
             lambda a, _: a.send(
                 "GET", "/apis", Accept="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -102,6 +102,10 @@ def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool)
     return field_errors + selector_objects.validate_label_requirement(key, values, path) if is_label else field_errors
 
 
+_MAX_SELECTOR = 256 * 1024
+"""Characters of a selector that is parsed. No request has a longer one."""
+
+
 def ignored_selectors(attributes: JsonObject, path: str) -> str:
     """Return an error text about the selectors that the authorizer ignored, fully or partially.
 
@@ -128,6 +132,8 @@ def _supported(requirement: JsonObject, *, is_label: bool) -> bool:
 
 
 def _parses(name: str, raw: str) -> bool:
+    if len(raw) > _MAX_SELECTOR:
+        return False
     try:
         (parse_label_selector if name == "labelSelector" else parse_field_selector)(raw)
     except errors.BadRequestError:

@@ -17,7 +17,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 _MIN_COMPRESSED_BYTES: Final = 1400
 """Documents with fewer bytes than this are not compressed."""
-_number = re.compile(r"[0-9]+").fullmatch
+_number = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 class _RangeNotSatisfiableError(Exception):

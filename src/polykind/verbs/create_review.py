@@ -26,5 +26,5 @@ async def create_review(op: Operation) -> Response:
     review = (await admit(op, draft, None, options)).obj
     await op.lane.run(strategy.check, review)
     await approve(op, review, None, options)
-    answered = await strategy.answer(review, op.client, op.now())
+    answered = await op.lane.run_async(strategy.answer(review, op.client, op.now()))
     return await respond.object_response(op, response_format, 201, await op.lane.run(json_codec.encode, answered))

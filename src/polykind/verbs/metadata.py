@@ -18,6 +18,7 @@ _SERVER_FIELDS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "de
 _OVERWRITTEN = frozenset(("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"))
 """Metadata fields that the server sets on every write, so that invalid values of the client have no effect."""
 _MAX_REVISION = 2**64 - 1
+_MAX_DIGITS = 20
 
 # ---------------------------------------------------------------------- namespace and name
 
@@ -88,7 +89,7 @@ def parse_resource_version(text: str, *, for_list: bool) -> int:
         return 0
     reason = resource_version_error(text)
     if not reason:
-        return int(text)
+        return int(text.lstrip("0") or 0)
     message = f"resourceVersion: Invalid value: {go_quote(text)}: {reason}"
     if for_list:
         raise errors.BadRequestError(f"invalid resource version: {message}")
@@ -101,7 +102,8 @@ def resource_version_error(text: str) -> str:
     Return "" if it is valid.
     """
     if text.isascii() and text.isdigit():
-        reason = "value out of range" if int(text) > _MAX_REVISION else ""
+        digits = text.lstrip("0")
+        reason = "value out of range" if len(digits) > _MAX_DIGITS or int(digits or 0) > _MAX_REVISION else ""
     else:
         reason = "invalid syntax"
     return f"strconv.ParseUint: parsing {go_quote(text)}: {reason}" if reason else ""

@@ -14,9 +14,10 @@ from polykind.apis.authorization import types as authorization
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.meta.types import OBJECT_META
 from polykind.auth import access_review, identity_review
-from polykind.auth.authorizer import Access, Authorizer, Rules
+from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.user import User
 from polykind.contract import JsonObject
+from polykind.loop_calls import on_loop
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import ServedVersion
 
@@ -32,7 +33,10 @@ def reviews(find_user: identity_review.FindUser, authorizer: Authorizer) -> Iter
     """Return the served versions of all review kinds, such as SubjectAccessReview."""
 
     async def answer_token_review(review: JsonObject, user: User, now: str) -> JsonObject:
-        return {**review, "status": await identity_review.token_status(review, find_user)}
+        return {**review, "status": await on_loop(identity_review.token_status(review, find_user))}
+
+    async def answer_rules_review(review: JsonObject, user: User, now: str) -> JsonObject:
+        return await on_loop(_user_rules(authorizer, user, review["spec"]["namespace"]))
 
     yield _review(
         authentication.SELF_SUBJECT_REVIEW,
@@ -50,7 +54,7 @@ def reviews(find_user: identity_review.FindUser, authorizer: Authorizer) -> Iter
     yield _review(
         authorization.SELF_SUBJECT_RULES_REVIEW,
         access_review.check_rules_review,
-        lambda review, user, now: _rules(authorizer.rules(user, review["spec"]["namespace"])),
+        answer_rules_review,
     )
 
 
@@ -62,7 +66,7 @@ def _access(kind: Kind, authorizer: Authorizer, *, subject: bool = False, local:
     async def answer(review: JsonObject, user: User, now: str) -> JsonObject:
         spec = review["spec"]
         access = _access_of(spec, _subject(spec) if subject else user)
-        allowed, reason, denied, error = await authorizer.decide(access)
+        allowed, reason, denied, error = await on_loop(authorizer.decide(access))
         status = access_review.status(spec, allowed=allowed, denied=denied, reason=reason, error=error)
         return {**review, "status": status}
 
@@ -84,7 +88,8 @@ def _access_of(spec: JsonObject, user: User) -> Access:
     return Access(user, version=attributes.get("version") or "*", **texts)
 
 
-def _rules(rules: Rules) -> JsonObject:
+async def _user_rules(authorizer: Authorizer, user: User, namespace: str) -> JsonObject:
+    rules = authorizer.rules(user, namespace)
     return access_review.rules_review(rules.resources, rules.paths, incomplete=rules.incomplete, error=rules.error)
 
 
