@@ -96,3 +96,12 @@ async def test_forget_resource_drops_its_stored_object_series() -> None:
     text = (await metrics.render()).decode()
     assert 'resource="foos"' not in text
     assert 'polykind_stored_objects{group="g",resource="bars",version="v1"} 3.0' in text
+
+
+def test_oldest_series_of_webhooks_are_dropped() -> None:
+    metrics = Metrics()
+    for number in range(1_500):
+        metrics.webhook_called(f"w{number}", "validating", "CREATE", 0.1, 200, rejected=False)
+    expected = [f"w{number}" for number in range(500, 1_500)]
+    assert [values[0] for values, _ in metrics.admission_seconds.items()] == expected
+    assert [values[0] for values, _ in metrics.admission_requests.items()] == expected

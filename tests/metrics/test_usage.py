@@ -32,3 +32,11 @@ def test_clients_beyond_the_maximum_are_counted_together() -> None:
     clients = list(usage)
     assert len(clients) == MAX_CLIENTS + 1
     assert (clients[0].user, clients[0].agent, clients[0].reads, clients[0].writes) == ("", "", 25, 25)
+
+
+def test_long_agents_are_cut() -> None:
+    usage = VersionUsage()
+    for number in range(5):
+        usage.record("ann", b"x" * 200_000 + b"%d" % number, 1.0, writes=False)
+    (client,) = usage
+    assert (client.reads, len(client.agent)) == (5, 256)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from polykind.metrics.series import Family, Histogram, Number, RequestSeries, histogram_family
+from polykind.metrics.series import MAX_SERIES, Family, Histogram, Number, RequestSeries, histogram_family
 from polykind.metrics.storage_metrics import StorageMetrics
 from polykind.metrics.usage import UsageRegistry
 
@@ -25,6 +25,8 @@ _REQUEST_SECONDS = (
 )
 # fmt: on
 _ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
+_WEBHOOK_SERIES = 1_000
+"""The number of series of each metric of admission webhooks, whose names clients choose."""
 _WEBHOOK_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 _REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _KIND = ("group", "version", "resource")
@@ -66,8 +68,8 @@ class Metrics:
         self.counters += self.storage.counters
         self.histograms += self.storage.histograms
 
-    def counter(self, name: str, help_text: str, labels: Sequence[str] = ()) -> Family[Number]:
-        family = Family(name, help_text, labels, Number)
+    def counter(self, name: str, help_text: str, labels: Sequence[str] = (), most: int = MAX_SERIES) -> Family[Number]:
+        family = Family(name, help_text, labels, Number, most)
         self.counters.append(family)
         return family
 
@@ -76,8 +78,10 @@ class Metrics:
         self.gauges.append(family)
         return family
 
-    def histogram(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Histogram]:
-        family, edges = histogram_family(name, help_text, labels, bounds)
+    def histogram(
+        self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float], most: int = MAX_SERIES
+    ) -> Family[Histogram]:
+        family, edges = histogram_family(name, help_text, labels, bounds, most)
         self.histograms.append((family, edges))
         return family
 
@@ -231,6 +235,7 @@ class Metrics:
             "Duration in seconds of calls to admission webhooks, by name, type, operation and rejection.",
             ("name", "type", "operation", "rejected"),
             _ADMISSION_SECONDS,
+            _WEBHOOK_SERIES,
         )
         self.admission_step_seconds = self.histogram(
             "apiserver_admission_step_admission_duration_seconds",
@@ -242,16 +247,19 @@ class Metrics:
             "apiserver_admission_webhook_request_total",
             "Calls to admission webhooks, by name, type, operation, HTTP status and rejection.",
             ("name", "type", "operation", "code", "rejected"),
+            _WEBHOOK_SERIES,
         )
         self.admission_rejections = self.counter(
             "apiserver_admission_webhook_rejection_count",
             "Requests rejected because of an admission webhook, by name, type, operation, error type and status.",
             ("name", "type", "operation", "error_type", "rejection_code"),
+            _WEBHOOK_SERIES,
         )
         self.admission_ignored = self.counter(
             "apiserver_admission_webhook_fail_open_count",
             "Calls to admission webhooks that failed and were ignored (failurePolicy: Ignore), by name and type.",
             ("name", "type"),
+            _WEBHOOK_SERIES,
         )
 
     def _declare_migrations(self) -> None:

@@ -38,15 +38,21 @@ class Histogram:
 
 
 T = TypeVar("T", Number, Histogram)
+MAX_SERIES = 50_000
+"""The number of series of a metric, far above that of the served resources."""
 
 
 class Family(Generic[T]):
     """All series of one metric, by label values. `make` creates the value of a new series.
 
     `of` returns the series with the given label values. Callers keep the result, so that they look it up only once.
+    Of more than `most` series, the oldest are dropped: clients choose the names of webhooks and resources.
     """
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T]) -> None:
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T], most: int = MAX_SERIES
+    ) -> None:
+        self._most = most
         self.name = name
         self.help_text = help_text
         self.labels = tuple(labels)
@@ -58,6 +64,8 @@ class Family(Generic[T]):
         if series is None:
             if len(values) != len(self.labels):
                 raise ValueError(f"{self.name} has the labels {self.labels}")
+            if len(self._series) >= self._most:
+                del self._series[next(iter(self._series))]
             series = self._series[values] = self._make()
         return series
 
@@ -81,11 +89,11 @@ class Family(Generic[T]):
 
 
 def histogram_family(
-    name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]
+    name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float], most: int = MAX_SERIES
 ) -> tuple[Family[Histogram], tuple[float, ...]]:
     """Return a family of histograms, and their bounds as floats."""
     edges = tuple(float(bound) for bound in bounds)
-    return Family(name, help_text, labels, lambda: Histogram(edges)), edges
+    return Family(name, help_text, labels, lambda: Histogram(edges), most), edges
 
 
 class RequestSeries:

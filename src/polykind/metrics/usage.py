@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 MAX_CLIENTS = 100
 """The maximum number of clients counted separately per version. It limits memory, because clients can send any name."""
+_MAX_AGENT = 256
+"""Bytes of a User-Agent header. Clients whose headers differ only after them are counted together."""
 OTHERS = ("", b"")
 """The key under which all clients beyond MAX_CLIENTS are counted together."""
 
@@ -44,7 +46,10 @@ class VersionUsage:
             client.reads += 1
 
     def _add(self, user: str, agent: bytes) -> ClientUsage:
-        key, agent_name = (user, agent), agent.decode("utf-8", "replace").partition(" ")[0]
+        key = user, agent[:_MAX_AGENT]
+        if key in self._clients:
+            return self._clients[key]
+        agent_name = key[1].decode("utf-8", "replace").partition(" ")[0]
         if len(self._clients) >= MAX_CLIENTS:
             key, user, agent_name = OTHERS, "", ""
             if key in self._clients:
