@@ -69,7 +69,7 @@ class LightStrategy(BuiltinStrategy):
         return [] if obj["spec"].get("colours") else [errors.required("spec.colours")]
 
 
-def _light(api: GroupVersion, conversion: str = "") -> Kind:
+def _light(api: GroupVersion, conversion: VersionConversion | None = None) -> Kind:
     return Kind(
         api,
         "Light",
@@ -78,13 +78,13 @@ def _light(api: GroupVersion, conversion: str = "") -> Kind:
         stored_group="lights.example.com",
         stored_version="v2",
         strategy="tests.resources.test_converted_strategy:LightStrategy",
-        conversion=conversion and f"tests.resources.test_converted_strategy:{conversion}",
+        conversion=None if conversion is None else lambda: conversion,
     )
 
 
-LIGHT_V1 = _light(V1, "ONE_COLOUR")
+LIGHT_V1 = _light(V1, ONE_COLOUR)
 LIGHT_V2 = _light(V2)
-LIGHT_OTHER = _light(OTHER, "ONE_COLOUR")
+LIGHT_OTHER = _light(OTHER, ONE_COLOUR)
 
 
 @pytest.fixture

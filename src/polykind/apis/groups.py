@@ -6,8 +6,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from polykind.apis.machinery.lazy_imports import import_by_path
-
 if TYPE_CHECKING:
     from polykind.apis.machinery.kinds import Kind
     from polykind.apis.machinery.structs import GroupVersion
@@ -37,13 +35,6 @@ _PACKAGES = (
     "storagemigration",
 )
 """The packages of `polykind.apis` whose `types` modules have a tuple KINDS, in the order of discovery."""
-
-_SUBRESOURCE_KINDS = (
-    "polykind.apis.authentication.types:TOKEN_REQUEST",
-    "polykind.apis.autoscaling.types:SCALE",
-    "polykind.apis.policy.types:EVICTION",
-)
-"""Kinds of the objects that clients send to subresources. These kinds have no resource of their own."""
 
 
 @cache
@@ -101,8 +92,11 @@ def find_subresource_kind(api_version: str, name: str) -> Kind | None:
 
     Return None if the kind is unknown.
     """
-    for path in _SUBRESOURCE_KINDS:
-        kind: Kind = import_by_path(path)
+    from polykind.apis.authentication.types import TOKEN_REQUEST
+    from polykind.apis.autoscaling.types import SCALE
+    from polykind.apis.policy.types import EVICTION
+
+    for kind in (TOKEN_REQUEST, SCALE, EVICTION):
         if (kind.group_version.api_version, kind.kind) == (api_version, name):
             return kind
     return find_kind(api_version, name)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from polykind.apis.apiregistration import types
 from polykind.apis.machinery.columns import AGE, condition_of
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -25,3 +29,7 @@ API_SERVICE = (
     Column("Available", "string", "True if the API server responds", _available),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.API_SERVICE: API_SERVICE,
+}

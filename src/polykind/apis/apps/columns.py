@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from polykind.apis.apps import types
 from polykind.apis.machinery.columns import AGE, container_columns, labels_at, selector_at, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -74,3 +78,11 @@ CONTROLLER_REVISION = (
     Column("Revision", "string", "The number of the revision", value_at("revision", default=0)),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.DEPLOYMENT: DEPLOYMENT,
+    types.REPLICA_SET: REPLICA_SET,
+    types.STATEFUL_SET: STATEFUL_SET,
+    types.DAEMON_SET: DAEMON_SET,
+    types.CONTROLLER_REVISION: CONTROLLER_REVISION,
+}

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
 APPS_V1 = GroupVersion("apps", "v1", type_table("apps", "v1"), group_priority=17800, version_priority=15)
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.apps.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 DEPLOYMENT = Kind(
     APPS_V1,
     "Deployment",
     strategy="polykind.strategies.apps.strategy:DeploymentStrategy",
-    columns="polykind.apis.apps.columns:DEPLOYMENT",
+    columns=_columns,
     namespaced=True,
     short_names=("deploy",),
     categories=("all",),
@@ -26,7 +33,7 @@ REPLICA_SET = Kind(
     APPS_V1,
     "ReplicaSet",
     strategy="polykind.strategies.apps.strategy:ReplicaSetStrategy",
-    columns="polykind.apis.apps.columns:REPLICA_SET",
+    columns=_columns,
     namespaced=True,
     short_names=("rs",),
     categories=("all",),
@@ -40,7 +47,7 @@ STATEFUL_SET = Kind(
     APPS_V1,
     "StatefulSet",
     strategy="polykind.strategies.apps.strategy:StatefulSetStrategy",
-    columns="polykind.apis.apps.columns:STATEFUL_SET",
+    columns=_columns,
     namespaced=True,
     short_names=("sts",),
     categories=("all",),
@@ -54,7 +61,7 @@ DAEMON_SET = Kind(
     APPS_V1,
     "DaemonSet",
     strategy="polykind.strategies.apps.strategy:DaemonSetStrategy",
-    columns="polykind.apis.apps.columns:DAEMON_SET",
+    columns=_columns,
     namespaced=True,
     short_names=("ds",),
     categories=("all",),
@@ -65,7 +72,7 @@ CONTROLLER_REVISION = Kind(
     APPS_V1,
     "ControllerRevision",
     strategy="polykind.strategies.apps.strategy:ControllerRevisionStrategy",
-    columns="polykind.apis.apps.columns:CONTROLLER_REVISION",
+    columns=_columns,
     namespaced=True,
 )
 

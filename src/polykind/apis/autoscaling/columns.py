@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from polykind.apis.autoscaling import types
 from polykind.apis.autoscaling.conversion import to_v2
 from polykind.apis.machinery.columns import AGE, first_items, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -82,3 +84,8 @@ def _targets(obj: JsonObject) -> str:
 HORIZONTAL_POD_AUTOSCALER = _columns(_targets)
 HORIZONTAL_POD_AUTOSCALER_V1 = _columns(lambda obj: _targets(to_v2(obj)))
 """The columns of objects at v1. They are computed from the object at v2, because v1 has most metrics in annotations."""
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.HORIZONTAL_POD_AUTOSCALER_V1: HORIZONTAL_POD_AUTOSCALER_V1,
+    types.HORIZONTAL_POD_AUTOSCALER_V2: HORIZONTAL_POD_AUTOSCALER,
+}

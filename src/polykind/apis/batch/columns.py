@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from polykind.apis.batch import types
 from polykind.apis.machinery.columns import AGE, condition_of, container_columns, count, selector_at, since, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column, age
 from polykind.contract import JsonObject
 
@@ -70,3 +73,8 @@ CRON_JOB = (
         priority=1,
     ),
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.JOB: JOB,
+    types.CRON_JOB: CRON_JOB,
+}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from polykind.apis.certificates import types
 from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 from polykind.golang.duration import human_duration
@@ -26,3 +30,7 @@ CERTIFICATE_SIGNING_REQUEST = (
     Column("RequestedDuration", "string", "The requested validity of the certificate", _requested_duration),
     Column("Condition", "string", "The state of the request in short", _condition),
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.CERTIFICATE_SIGNING_REQUEST: CERTIFICATE_SIGNING_REQUEST,
+}

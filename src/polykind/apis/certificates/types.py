@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ CERTIFICATES_V1 = GroupVersion(
     "certificates.k8s.io", "v1", type_table("certificates", "v1"), group_priority=17300, version_priority=15
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.certificates.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 CERTIFICATE_SIGNING_REQUEST = Kind(
     CERTIFICATES_V1,
     "CertificateSigningRequest",
-    columns="polykind.apis.certificates.columns:CERTIFICATE_SIGNING_REQUEST",
+    columns=_columns,
     short_names=("csr",),
     subresources=(
         Subresource("approval"),

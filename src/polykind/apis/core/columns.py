@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from polykind.apis.core import event_columns, node_columns, pod_columns, types
 from polykind.apis.machinery.columns import (
     AGE,
     condition_of,
@@ -14,6 +15,7 @@ from polykind.apis.machinery.columns import (
     labels_at,
     value_at,
 )
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -217,3 +219,21 @@ COMPONENT_STATUS = (
     Column("Message", "string", "A readable explanation", _health_text("message")),
     Column("Error", "string", "The error of a failed health check", _health_text("error")),
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.PERSISTENT_VOLUME_CLAIM: PERSISTENT_VOLUME_CLAIM,
+    types.PERSISTENT_VOLUME: PERSISTENT_VOLUME,
+    types.POD: pod_columns.POD,
+    types.POD_TEMPLATE: POD_TEMPLATE,
+    types.NODE: node_columns.NODE,
+    types.SERVICE: SERVICE,
+    types.ENDPOINTS: ENDPOINTS,
+    types.REPLICATION_CONTROLLER: REPLICATION_CONTROLLER,
+    types.RESOURCE_QUOTA: RESOURCE_QUOTA,
+    types.EVENT: event_columns.CORE_EVENT,
+    types.NAMESPACE: NAMESPACE,
+    types.COMPONENT_STATUS: COMPONENT_STATUS,
+    types.CONFIG_MAP: CONFIG_MAP,
+    types.SECRET: SECRET,
+    types.SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+}

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 from polykind.selectors.selectable_fields import DerivedField
 
 CORE_V1 = GroupVersion("", "v1", type_table("core", "v1"), group_priority=18000, version_priority=1)
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.core.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 PERSISTENT_VOLUME_CLAIM = Kind(
     CORE_V1,
     "PersistentVolumeClaim",
-    columns="polykind.apis.core.columns:PERSISTENT_VOLUME_CLAIM",
+    columns=_columns,
     namespaced=True,
     short_names=("pvc",),
     subresources=(Subresource("status"),),
@@ -23,7 +30,7 @@ PERSISTENT_VOLUME_CLAIM = Kind(
 PERSISTENT_VOLUME = Kind(
     CORE_V1,
     "PersistentVolume",
-    columns="polykind.apis.core.columns:PERSISTENT_VOLUME",
+    columns=_columns,
     short_names=("pv",),
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.core.volume_strategy:PersistentVolumeStrategy",
@@ -33,7 +40,7 @@ PERSISTENT_VOLUME = Kind(
 POD = Kind(
     CORE_V1,
     "Pod",
-    columns="polykind.apis.core.pod_columns:POD",
+    columns=_columns,
     namespaced=True,
     short_names=("po",),
     categories=("all",),
@@ -69,7 +76,7 @@ POD = Kind(
 POD_TEMPLATE = Kind(
     CORE_V1,
     "PodTemplate",
-    columns="polykind.apis.core.columns:POD_TEMPLATE",
+    columns=_columns,
     namespaced=True,
     strategy="polykind.strategies.core.pod_template_strategy:PodTemplateStrategy",
     delete_returns_object=True,
@@ -85,7 +92,7 @@ BINDING = Kind(
 NODE = Kind(
     CORE_V1,
     "Node",
-    columns="polykind.apis.core.node_columns:NODE",
+    columns=_columns,
     short_names=("no",),
     subresources=(
         Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="NodeProxyOptions"),
@@ -98,7 +105,7 @@ NODE = Kind(
 SERVICE = Kind(
     CORE_V1,
     "Service",
-    columns="polykind.apis.core.columns:SERVICE",
+    columns=_columns,
     namespaced=True,
     short_names=("svc",),
     categories=("all",),
@@ -114,7 +121,7 @@ SERVICE = Kind(
 ENDPOINTS = Kind(
     CORE_V1,
     "Endpoints",
-    columns="polykind.apis.core.columns:ENDPOINTS",
+    columns=_columns,
     plural="endpoints",
     namespaced=True,
     short_names=("ep",),
@@ -125,7 +132,7 @@ ENDPOINTS = Kind(
 REPLICATION_CONTROLLER = Kind(
     CORE_V1,
     "ReplicationController",
-    columns="polykind.apis.core.columns:REPLICATION_CONTROLLER",
+    columns=_columns,
     namespaced=True,
     short_names=("rc",),
     categories=("all",),
@@ -140,7 +147,7 @@ REPLICATION_CONTROLLER = Kind(
 RESOURCE_QUOTA = Kind(
     CORE_V1,
     "ResourceQuota",
-    columns="polykind.apis.core.columns:RESOURCE_QUOTA",
+    columns=_columns,
     namespaced=True,
     short_names=("quota",),
     subresources=(Subresource("status"),),
@@ -159,7 +166,7 @@ LIMIT_RANGE = Kind(
 EVENT = Kind(
     CORE_V1,
     "Event",
-    columns="polykind.apis.core.event_columns:CORE_EVENT",
+    columns=_columns,
     namespaced=True,
     short_names=("ev",),
     selectable=(
@@ -181,7 +188,7 @@ EVENT = Kind(
 NAMESPACE = Kind(
     CORE_V1,
     "Namespace",
-    columns="polykind.apis.core.columns:NAMESPACE",
+    columns=_columns,
     short_names=("ns",),
     without_verbs=("deletecollection",),
     subresources=(
@@ -195,7 +202,7 @@ NAMESPACE = Kind(
 COMPONENT_STATUS = Kind(
     CORE_V1,
     "ComponentStatus",
-    columns="polykind.apis.core.columns:COMPONENT_STATUS",
+    columns=_columns,
     plural="componentstatuses",
     short_names=("cs",),
     verbs=("get", "list"),
@@ -205,7 +212,7 @@ COMPONENT_STATUS = Kind(
 CONFIG_MAP = Kind(
     CORE_V1,
     "ConfigMap",
-    columns="polykind.apis.core.columns:CONFIG_MAP",
+    columns=_columns,
     namespaced=True,
     short_names=("cm",),
     strategy="polykind.strategies.core.strategy:ConfigMapStrategy",
@@ -214,7 +221,7 @@ CONFIG_MAP = Kind(
 SECRET = Kind(
     CORE_V1,
     "Secret",
-    columns="polykind.apis.core.columns:SECRET",
+    columns=_columns,
     namespaced=True,
     selectable=(".type",),
     strategy="polykind.strategies.core.secret_strategy:SecretStrategy",
@@ -223,7 +230,7 @@ SECRET = Kind(
 SERVICE_ACCOUNT = Kind(
     CORE_V1,
     "ServiceAccount",
-    columns="polykind.apis.core.columns:SERVICE_ACCOUNT",
+    columns=_columns,
     namespaced=True,
     short_names=("sa",),
     subresources=(Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from polykind.apis.discovery import types
 from polykind.apis.machinery.columns import AGE, first_items, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -23,3 +27,7 @@ ENDPOINT_SLICE = (
     Column("Endpoints", "string", "The addresses of the endpoints", _endpoints),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.ENDPOINT_SLICE: ENDPOINT_SLICE,
+}

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind
+from typing import TYPE_CHECKING
+
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
+if TYPE_CHECKING:
+    from polykind.apis.machinery.version_conversion import VersionConversion
+
 EVENTS_V1 = GroupVersion("events.k8s.io", "v1", type_table("events", "v1"), group_priority=17750, version_priority=15)
+
+
+def _conversion() -> VersionConversion:
+    from polykind.apis.core.event_conversion import EVENTS_V1_CONVERSION
+
+    return EVENTS_V1_CONVERSION
+
+
+def _columns(_: Kind) -> Columns:
+    from polykind.apis.core import event_columns
+
+    return event_columns.EVENT
+
 
 EVENT = Kind(
     EVENTS_V1,
     "Event",
-    columns="polykind.apis.core.event_columns:EVENT",
+    columns=_columns,
     namespaced=True,
     stored_group="",
     short_names=("ev",),
@@ -27,7 +45,7 @@ EVENT = Kind(
         ".reportingController",
         ".type",
     ),
-    conversion="polykind.apis.core.event_conversion:EVENTS_V1_CONVERSION",
+    conversion=_conversion,
     strategy="polykind.strategies.events.strategy:EventStrategy",
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from polykind.apis.flowcontrol import types
 from polykind.apis.machinery.columns import AGE, condition_of, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -62,3 +64,8 @@ PRIORITY_LEVEL_CONFIGURATION = (
     Column("QueueLengthLimit", "string", "The greatest length of a queue", _queuing("queueLengthLimit")),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.FLOW_SCHEMA: FLOW_SCHEMA,
+    types.PRIORITY_LEVEL_CONFIGURATION: PRIORITY_LEVEL_CONFIGURATION,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ FLOWCONTROL_V1 = GroupVersion(
     "flowcontrol.apiserver.k8s.io", "v1", type_table("flowcontrol", "v1"), group_priority=16100, version_priority=21
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.flowcontrol.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 FLOW_SCHEMA = Kind(
     FLOWCONTROL_V1,
     "FlowSchema",
-    columns="polykind.apis.flowcontrol.columns:FLOW_SCHEMA",
+    columns=_columns,
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.flowcontrol.strategy:FlowSchemaStrategy",
 )
@@ -21,7 +28,7 @@ FLOW_SCHEMA = Kind(
 PRIORITY_LEVEL_CONFIGURATION = Kind(
     FLOWCONTROL_V1,
     "PriorityLevelConfiguration",
-    columns="polykind.apis.flowcontrol.columns:PRIORITY_LEVEL_CONFIGURATION",
+    columns=_columns,
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.flowcontrol.strategy:PriorityLevelStrategy",
 )

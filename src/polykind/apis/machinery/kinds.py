@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.apis.machinery.structs import GroupVersion, Struct
 from polykind.codec.table import CREATED_AT, Column, TableFormat
+
+if TYPE_CHECKING:
+    from polykind.apis.machinery.version_conversion import VersionConversion
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -27,6 +29,10 @@ _STORAGE_PREFIXES = {
 """The prefixes of storage keys, by group and plural, if the prefix is not just the plural."""
 
 
+Columns = Sequence[Column] | TableFormat
+"""The columns of a kind, or its table with the conditions of rows."""
+
+
 class Subresource(NamedTuple):
     """A subresource in discovery. `kind`, `group` and `version` are empty if they are the same as the resource's."""
 
@@ -40,8 +46,7 @@ class Subresource(NamedTuple):
 class Kind(Struct):
     """A kind at one version, served as a resource. The table of its group version declares its fields.
 
-    `columns` can be the path (`package.module:NAME`) of a tuple of columns or of a TableFormat, which is imported when
-    it is first used.
+    `columns` and `conversion` can be functions, which import what they return when it is first used.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class Kind(Struct):
         verbs: tuple[str, ...] = _VERBS,
         without_verbs: tuple[str, ...] = (),
         subresources: tuple[Subresource, ...] = (),
-        columns: Sequence[Column] | str = (CREATED_AT,),
+        columns: Columns | Callable[[Kind], Columns] = (CREATED_AT,),
         name_format: str = "name",
         selectable: tuple[str, ...] | None = None,
         deprecation: str = "",
@@ -65,7 +70,7 @@ class Kind(Struct):
         stored_version: str = "",
         storage_prefix: str = "",
         strategy: str = "",
-        conversion: str = "",
+        conversion: Callable[[], VersionConversion] | None = None,
         opaque: bool = False,
         delete_returns_object: bool = False,
     ) -> None:
@@ -104,7 +109,7 @@ class Kind(Struct):
         """The part of storage keys that names the resource, such as `services/specs`. kube-apiserver has the same keys.
         """
         self.conversion = conversion
-        """The VersionConversion to the stored version as `module:NAME`; "" if only the apiVersion differs."""
+        """Returns the conversion to the stored version; None if only the apiVersion differs."""
         self.strategy = strategy
         """The strategy as `module:Class`, imported at the first use of the resource; "" for a plain BuiltinStrategy."""
 
@@ -129,7 +134,7 @@ class Kind(Struct):
     @cached_property
     def table(self) -> TableFormat:
         """The columns of `kubectl get`."""
-        columns = import_by_path(self._columns) if isinstance(self._columns, str) else self._columns
+        columns = self._columns(self) if callable(self._columns) else self._columns
         if isinstance(columns, TableFormat):
             return columns
         return TableFormat.of_columns(columns, name_format=self._name_format)

@@ -55,7 +55,6 @@ TYPE_META = (
 
 # A declaration is a line that starts with one of these words, and the indented lines after it.
 _declarations = re.compile(r"^(?:models|type|struct|internal) .*(?:\n .*)*", re.MULTILINE)
-_spaces = re.compile(" {2,}")
 
 
 class TypeTable:
@@ -72,7 +71,7 @@ class TypeTable:
     def _declared(self) -> dict[str, str]:
         """The texts of the declarations, by name. The names of `internal` lines have this word in front of them."""
         found = {}
-        for text in _declarations.findall(_spaces.sub(" ", self._read())):
+        for text in _declarations.findall(self._read()):
             word, name, *_ = text.split(maxsplit=2)
             found[name if word in ("struct", "type") else f"internal {name}" if word == "internal" else word] = text
         return found
@@ -171,12 +170,9 @@ class TypeTable:
     def _field(self, line: str) -> Field | None:
         """Return the field that a line declares. Return None if the emulated version does not have it."""
         declared, bar, doc = line.partition(" |")
-        name, number, type_, *flags = declared.split()
-        options: dict[str, Any] = {}
-        for flag in flags:
-            word, _, value = flag.partition("=")
-            options |= _FLAGS[word](value)
-        if not _in_range(options.pop("since", None), options.pop("until", None), self._emulated):
+        name, number, type_, *flags = declared.split(maxsplit=3)
+        options = _options(flags[0], self._emulated) if flags else _NO_OPTIONS
+        if options is None:
             return None
         return Field(
             "" if name == "..." else intern(name),
@@ -248,6 +244,19 @@ _FLAGS: dict[str, Callable[[str], dict[str, Any]]] = {
 def type_table(package: str, version: str, *, like: str = "", emulated: tuple[int, int] = EMULATED) -> TypeTable:
     """Return the table `<package>/<version>.types`, or the table of the version `like` if both have the same types."""
     return _table(package, version, like or version, emulated)
+
+
+_NO_OPTIONS: dict[str, Any] = {}
+
+
+@cache
+def _options(flags: str, emulated: tuple[int, int]) -> dict[str, Any] | None:
+    """Return the attributes of fields that have these flags. Return None if the emulated version has no such field."""
+    options: dict[str, Any] = {}
+    for flag in flags.split():
+        word, _, value = flag.partition("=")
+        options |= _FLAGS[word](value)
+    return options if _in_range(options.pop("since", None), options.pop("until", None), emulated) else None
 
 
 @cache

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from polykind.apis import machinery
 from polykind.apis.machinery.kinds import Kind
-from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject], JsonObject]
@@ -28,10 +27,7 @@ def _conversion(kind: Kind) -> VersionConversion:
 
     If it declares none, its objects differ from the stored objects only in apiVersion.
     """
-    if not kind.conversion:
-        return VersionConversion(dict, dict)
-    found: VersionConversion = import_by_path(kind.conversion)
-    return found
+    return VersionConversion(dict, dict) if kind.conversion is None else kind.conversion()
 
 
 class StoredKind:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polykind.apis.core.columns import load_balancer_addresses
 from polykind.apis.machinery.columns import AGE, name_with, selector_at, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
+from polykind.apis.networking import types
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -78,3 +82,11 @@ def _parent(obj: JsonObject) -> str:
 
 
 IP_ADDRESS = (Column("ParentRef", "string", "The object that uses the address", _parent), AGE._replace(defined=False))
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.INGRESS: INGRESS,
+    types.INGRESS_CLASS: INGRESS_CLASS,
+    types.NETWORK_POLICY: NETWORK_POLICY,
+    types.IP_ADDRESS: IP_ADDRESS,
+    types.SERVICE_CIDR: SERVICE_CIDR,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ NETWORKING_V1 = GroupVersion(
     "networking.k8s.io", "v1", type_table("networking", "v1"), group_priority=17200, version_priority=15
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.networking.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 INGRESS = Kind(
     NETWORKING_V1,
     "Ingress",
-    columns="polykind.apis.networking.columns:INGRESS",
+    columns=_columns,
     plural="ingresses",
     namespaced=True,
     short_names=("ing",),
@@ -24,7 +31,7 @@ INGRESS = Kind(
 INGRESS_CLASS = Kind(
     NETWORKING_V1,
     "IngressClass",
-    columns="polykind.apis.networking.columns:INGRESS_CLASS",
+    columns=_columns,
     plural="ingressclasses",
     strategy="polykind.strategies.networking.strategy:IngressClassStrategy",
 )
@@ -32,7 +39,7 @@ INGRESS_CLASS = Kind(
 NETWORK_POLICY = Kind(
     NETWORKING_V1,
     "NetworkPolicy",
-    columns="polykind.apis.networking.columns:NETWORK_POLICY",
+    columns=_columns,
     plural="networkpolicies",
     namespaced=True,
     short_names=("netpol",),
@@ -42,7 +49,7 @@ NETWORK_POLICY = Kind(
 IP_ADDRESS = Kind(
     NETWORKING_V1,
     "IPAddress",
-    columns="polykind.apis.networking.columns:IP_ADDRESS",
+    columns=_columns,
     plural="ipaddresses",
     short_names=("ip",),
     strategy="polykind.strategies.networking.strategy:IPAddressStrategy",
@@ -51,7 +58,7 @@ IP_ADDRESS = Kind(
 SERVICE_CIDR = Kind(
     NETWORKING_V1,
     "ServiceCIDR",
-    columns="polykind.apis.networking.columns:SERVICE_CIDR",
+    columns=_columns,
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.networking.strategy:ServiceCIDRStrategy",
 )

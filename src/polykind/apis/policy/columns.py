@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
+from polykind.apis.policy import types
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -24,3 +26,7 @@ POD_DISRUPTION_BUDGET = (
     ),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.POD_DISRUPTION_BUDGET: POD_DISRUPTION_BUDGET,
+}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
+from polykind.apis.resource import types
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -28,3 +32,10 @@ RESOURCE_SLICE = (
     Column("Pool", "string", "The pool of the devices", value_at("spec", "pool", "name", default="")),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.DEVICE_CLASS: DEVICE_CLASS,
+    types.RESOURCE_SLICE: RESOURCE_SLICE,
+    types.RESOURCE_CLAIM: RESOURCE_CLAIM,
+    types.RESOURCE_CLAIM_TEMPLATE: RESOURCE_CLAIM_TEMPLATE,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ RESOURCE_V1 = GroupVersion(
     "resource.k8s.io", "v1", type_table("resource", "v1"), group_priority=16200, version_priority=21
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.resource.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 DEVICE_CLASS = Kind(
     RESOURCE_V1,
     "DeviceClass",
-    columns="polykind.apis.resource.columns:DEVICE_CLASS",
+    columns=_columns,
     plural="deviceclasses",
     strategy="polykind.strategies.resource.strategy:DeviceClassStrategy",
     delete_returns_object=True,
@@ -22,7 +29,7 @@ DEVICE_CLASS = Kind(
 RESOURCE_SLICE = Kind(
     RESOURCE_V1,
     "ResourceSlice",
-    columns="polykind.apis.resource.columns:RESOURCE_SLICE",
+    columns=_columns,
     selectable=(".spec.nodeName", ".spec.driver"),
     strategy="polykind.strategies.resource.strategy:ResourceSliceStrategy",
     delete_returns_object=True,
@@ -31,7 +38,7 @@ RESOURCE_SLICE = Kind(
 RESOURCE_CLAIM = Kind(
     RESOURCE_V1,
     "ResourceClaim",
-    columns="polykind.apis.resource.columns:RESOURCE_CLAIM",
+    columns=_columns,
     namespaced=True,
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.resource.strategy:ResourceClaimStrategy",
@@ -41,7 +48,7 @@ RESOURCE_CLAIM = Kind(
 RESOURCE_CLAIM_TEMPLATE = Kind(
     RESOURCE_V1,
     "ResourceClaimTemplate",
-    columns="polykind.apis.resource.columns:RESOURCE_CLAIM_TEMPLATE",
+    columns=_columns,
     namespaced=True,
     strategy="polykind.strategies.resource.strategy:ResourceClaimTemplateStrategy",
     delete_returns_object=True,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
+from polykind.apis.scheduling import types
 from polykind.codec.table import Column
 
 PRIORITY_CLASS = (
@@ -11,3 +15,7 @@ PRIORITY_CLASS = (
     AGE,
     Column("PreemptionPolicy", "string", "The policy for preemption", value_at("preemptionPolicy", default="")),
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.PRIORITY_CLASS: PRIORITY_CLASS,
+}

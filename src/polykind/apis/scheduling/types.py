@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.kinds import Columns, Kind
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ SCHEDULING_V1 = GroupVersion(
     "scheduling.k8s.io", "v1", type_table("scheduling", "v1"), group_priority=16600, version_priority=15
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.scheduling.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 PRIORITY_CLASS = Kind(
     SCHEDULING_V1,
     "PriorityClass",
-    columns="polykind.apis.scheduling.columns:PRIORITY_CLASS",
+    columns=_columns,
     plural="priorityclasses",
     short_names=("pc",),
     strategy="polykind.strategies.scheduling.strategy:PriorityClassStrategy",

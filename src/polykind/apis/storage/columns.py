@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polykind.apis.machinery.columns import AGE, count, name_with, value_at
+from polykind.apis.machinery.kinds import Columns, Kind
+from polykind.apis.storage import types
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
@@ -82,3 +86,11 @@ CSI_DRIVER = (
     ),
     AGE,
 )
+
+COLUMNS: Mapping[Kind, Columns] = {
+    types.STORAGE_CLASS: STORAGE_CLASS,
+    types.VOLUME_ATTRIBUTES_CLASS: VOLUME_ATTRIBUTES_CLASS,
+    types.VOLUME_ATTACHMENT: VOLUME_ATTACHMENT,
+    types.CSI_DRIVER: CSI_DRIVER,
+    types.CSI_NODE: CSI_NODE,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.kinds import Columns, Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
 from polykind.apis.machinery.type_tables import type_table
 
@@ -10,10 +10,17 @@ STORAGE_V1 = GroupVersion(
     "storage.k8s.io", "v1", type_table("storage", "v1"), group_priority=16800, version_priority=15
 )
 
+
+def _columns(kind: Kind) -> Columns:
+    from polykind.apis.storage.columns import COLUMNS
+
+    return COLUMNS[kind]
+
+
 STORAGE_CLASS = Kind(
     STORAGE_V1,
     "StorageClass",
-    columns="polykind.apis.storage.columns:STORAGE_CLASS",
+    columns=_columns,
     plural="storageclasses",
     short_names=("sc",),
     strategy="polykind.strategies.storage.strategy:StorageClassStrategy",
@@ -23,7 +30,7 @@ STORAGE_CLASS = Kind(
 VOLUME_ATTRIBUTES_CLASS = Kind(
     STORAGE_V1,
     "VolumeAttributesClass",
-    columns="polykind.apis.storage.columns:VOLUME_ATTRIBUTES_CLASS",
+    columns=_columns,
     plural="volumeattributesclasses",
     short_names=("vac",),
     strategy="polykind.strategies.storage.strategy:VolumeAttributesClassStrategy",
@@ -33,7 +40,7 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
 VOLUME_ATTACHMENT = Kind(
     STORAGE_V1,
     "VolumeAttachment",
-    columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
+    columns=_columns,
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.storage.strategy:VolumeAttachmentStrategy",
     delete_returns_object=True,
@@ -42,7 +49,7 @@ VOLUME_ATTACHMENT = Kind(
 CSI_DRIVER = Kind(
     STORAGE_V1,
     "CSIDriver",
-    columns="polykind.apis.storage.columns:CSI_DRIVER",
+    columns=_columns,
     strategy="polykind.strategies.storage.strategy:CSIDriverStrategy",
     delete_returns_object=True,
 )
@@ -50,7 +57,7 @@ CSI_DRIVER = Kind(
 CSI_NODE = Kind(
     STORAGE_V1,
     "CSINode",
-    columns="polykind.apis.storage.columns:CSI_NODE",
+    columns=_columns,
     strategy="polykind.strategies.storage.strategy:CSINodeStrategy",
     delete_returns_object=True,
 )
