@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import polykind
@@ -24,6 +24,9 @@ class Tracer:
 
     def __init__(self) -> None:
         self._recorded: dict[str, None] | None = None
+        self._codes: set[CodeType] = set()
+        self.functions = 0
+        """The number of named functions that the last recorded walk has entered."""
         self._names: dict[str, str | None] = {}
 
     @contextmanager
@@ -41,18 +44,22 @@ class Tracer:
         """Yield a list that holds, after the block, the files relative to src/polykind."""
         files: list[str] = []
         self._recorded = {}
+        self._codes.clear()
         try:
             yield files
         finally:
             files += self._recorded
             self._recorded = None
+            self.functions = sum(not code.co_name.startswith("<") for code in self._codes)
 
     def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
         recorded = self._recorded
         if recorded is None or event != "call":
             return
-        name = self._name(frame.f_code.co_filename)
-        if name is not None and name not in recorded and not _is_import(frame):
+        code = frame.f_code
+        name = self._name(code.co_filename)
+        if name is not None and code not in self._codes and not _is_import(frame):
+            self._codes.add(code)
             recorded[name] = None
 
     def _name(self, filename: str) -> str | None:
