@@ -10,6 +10,8 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.controllers import object_client
+from polykind.controllers.namespace_content import NamespaceContent
+from polykind.resources.resource import Resource
 from tests.support.gate import held
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, definition, namespace, widget
@@ -95,11 +97,12 @@ async def test_object_with_the_name_of_a_deleted_one_survives(running: Live, mon
 
 async def test_listed_objects_belong_to_the_deleted_namespace(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """The controller is held after it has read the namespace and before it lists a resource."""
-    cache = running.server.cache
     await running.ask("POST", WIDGETS, widget("w"))
-    widgets = running.server.registry.resource(GROUP, "widgets")
-    assert widgets is not None
-    async with held(monkeypatch, cache, "load", lambda objects: objects is widgets.cache) as gate:
+
+    def lists_widgets(_: NamespaceContent, resource: Resource, *__: object) -> bool:
+        return resource.plural == "widgets"
+
+    async with held(monkeypatch, NamespaceContent, "_list", lists_widgets) as gate:
         await running.ask("DELETE", PATH)
         await gate.reached()
         created = await replace(running)
