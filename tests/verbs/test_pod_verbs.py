@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
+from polykind.operations.operation import Operation
+from polykind.operations.options import DeleteOptions
+from polykind.verbs import delete
+from polykind.verbs.commit import Written
+from polykind.verbs.write import Existing
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration
 from tests.support.live import Live, live
 from tests.support.permissions import allow, ask_as, live_with_users
@@ -67,18 +72,36 @@ async def test_node_may_remove_a_pod_before_its_forced_deletion_ends(
 ) -> None:
     await running.ask("POST", PODS, pod(nodeName="n"))
     store = running.server.store
-    delete = store.delete
+    delete_once = store.delete
 
     async def delete_twice(key: str, expect: int | None = None) -> int:
         """Delete the object twice: first as the node, then for the request."""
-        monkeypatch.setattr(store, "delete", delete)
-        await delete(key, expect=expect)
-        return await delete(key, expect=expect)
+        monkeypatch.setattr(store, "delete", delete_once)
+        await delete_once(key, expect=expect)
+        return await delete_once(key, expect=expect)
 
     monkeypatch.setattr(store, "delete", delete_twice)
     deleted = await running.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=0", expect=200)
     assert (deleted["kind"], deleted["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 0)
     await running.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=0", expect=404)
+
+
+async def test_forced_deletion_keeps_a_new_pod_of_the_same_name(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    await running.ask("POST", PODS, pod(nodeName="n"))
+    store, store_marked, created = running.server.store, delete._store_marked, list[JsonObject]()
+
+    async def replace(op: Operation, old: Existing, options: DeleteOptions) -> Written:
+        """Mark the pod. Then its node removes it, and a controller creates another one."""
+        marked = await store_marked(op, old, options)
+        await store.delete(op.resource.cache.prefix + op.key, expect=marked.cached.revision)
+        async with running.another() as client:
+            created.append((await client.call("POST", PODS, pod(nodeName="n"))).json())
+        return marked
+
+    monkeypatch.setattr(delete, "_store_marked", replace)
+    await running.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=0", expect=200)
+    found = await running.ask("GET", f"{PODS}/web")
+    assert found["metadata"]["uid"] == created[0]["metadata"]["uid"]
 
 
 async def test_namespace_deletion_does_not_wait_for_a_kubelet(running: Live) -> None:

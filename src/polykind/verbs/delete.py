@@ -26,7 +26,7 @@ from polykind.resources.resource import FOREGROUND, ORPHAN, PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
 from polykind.verbs.change import read_existing
-from polykind.verbs.commit import LostRaceError, commit, remove
+from polykind.verbs.commit import LostRaceError, Written, commit, remove
 from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection, has_long_query
 from polykind.verbs.write import Existing, Learnt, Settled
@@ -179,15 +179,17 @@ async def _keep(op: Operation, old: Existing, options: DeleteOptions, uid: str, 
     """Store an object that is marked as terminating, unless nothing keeps it."""
     resource, obj = op.resource, old.obj
     if obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
-        data = await _store_marked(op, old, options)
+        data = await (await _store_marked(op, old, options)).data()
         if not options.dry_run:
             await resource.after_write(op.name)
         return Deletion(False, data, uid)
     data = old.data
     if grace is _Grace.BEGUN:
         # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
-        data = await _store_marked(op, old, options)
-        await _remove_marked(op, resource.cache.get(op.key) or old.cached, options)
+        # Remove what was written here: the key may already hold another object of the same name.
+        marked = await _store_marked(op, old, options)
+        data = await marked.data()
+        await _remove_marked(op, marked.cached, options)
     elif options.dry_run and resource.deletion_bumps_generation:
         # In this dry run kube-apiserver has no written object to return, so it returns an object without content.
         empty = {"apiVersion": op.version.api_version, "kind": resource.kind}
@@ -197,10 +199,9 @@ async def _keep(op: Operation, old: Existing, options: DeleteOptions, uid: str, 
     return Deletion(True, data, uid)
 
 
-async def _store_marked(op: Operation, old: Existing, options: DeleteOptions) -> bytes:
-    """Store an object whose metadata a deletion has changed in place. Return its representation."""
-    settled = Settled(old.obj, old, Learnt.MARKED)
-    return await (await commit(op, op.key, settled, dry_run=options.dry_run)).data()
+async def _store_marked(op: Operation, old: Existing, options: DeleteOptions) -> Written:
+    """Store an object whose metadata a deletion has changed in place."""
+    return await commit(op, op.key, Settled(old.obj, old, Learnt.MARKED), dry_run=options.dry_run)
 
 
 async def _remove(op: Operation, cached: CachedObject, options: DeleteOptions) -> None:
