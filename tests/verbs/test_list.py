@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from polykind.verbs import watch as watch_verb
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
 from tests.support.live import DEFINITIONS, Live, live
+from tests.support.loop_time import worst_lag
 from tests.support.waiting import eventually_async
 from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, namespace, widget
 
@@ -225,30 +224,6 @@ async def test_lists_and_watches_survive_a_restart(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------- event loop
-
-
-async def worst_lag(work: Awaitable[Any]) -> float:
-    """Return the longest uninterrupted run of the event loop, in seconds of its own CPU time."""
-    worst, done = 0.0, False
-
-    async def tick() -> None:
-        nonlocal worst
-        while not done:
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            worst = max(worst, time.thread_time() - before)
-
-    ticking = asyncio.create_task(tick())
-    # A garbage collection would visit the objects of all earlier tests in this process.
-    gc.collect()
-    gc.disable()
-    try:
-        await work
-    finally:
-        gc.enable()
-        done = True
-        await ticking
-    return worst
 
 
 FORMS = {

@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,6 +27,7 @@ from polykind.golang.fmt import go_quote
 from polykind.webhook.certificate_errors import certificate_error
 from polykind.webhook.presence import WebhookPresence
 from polykind.webhook.response_errors import HTTPResponse
+from polykind.webhook.response_handler import BoundedResponseHandler
 from polykind.webhook.target import Endpoint, Resolver, Target
 from polykind.webhook.tls import CertificateRejectedError, WebhookTLS
 from polykind.webhook.trace_context import trace_headers
@@ -138,14 +140,17 @@ class Session:
         self._resolver = _EndpointResolver(target, resolver)
         trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_mark_reused)
+        connector = aiohttp.TCPConnector(
+            ssl=tls,
+            resolver=self._resolver,
+            use_dns_cache=False,
+            limit=_CONNECTIONS,
+            keepalive_timeout=_IDLE_SECONDS,
+        )
+        # aiohttp has no public way to replace the protocol of a connection.
+        connector._factory = partial(BoundedResponseHandler, asyncio.get_running_loop())  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                ssl=tls,
-                resolver=self._resolver,
-                use_dns_cache=False,
-                limit=_CONNECTIONS,
-                keepalive_timeout=_IDLE_SECONDS,
-            ),
+            connector=connector,
             headers=_HEADERS,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
