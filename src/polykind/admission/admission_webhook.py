@@ -27,6 +27,7 @@ from polykind.webhook.credentials import WebhookCredentials
 from polykind.webhook.response_errors import HTTPResponse, body_excerpt, response_error
 from polykind.webhook.target import Resolver
 from polykind.webhook.transport_errors import TransportError
+from polykind.workers import INLINE_BYTES
 
 log = logging.getLogger("polykind.admission")
 
@@ -227,6 +228,8 @@ class AdmissionWebhook:
             async with self._client.open() as call:
                 http_response = await call.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
                 self._check_response(http_response, uid)
+                if len(http_response.body) > INLINE_BYTES:
+                    attributes.grow()
                 response = await attributes.compute(
                     lambda: admission_review.parse_response(version, uid, http_response.body, mutating=self._mutating)
                 )

@@ -105,13 +105,13 @@ class Attributes(msgspec.Struct):
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
     changed: bool = False
     """True if a mutating plugin has replaced `obj`."""
-    large: bool = False
-    """True if a mutating plugin has made a large object of a small one."""
     implied_type: bool = False
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
     charge: QuotaCharge | None = None
     """The usage of quotas that the ResourceQuota plugin has recorded for the request."""
     compute: Compute = compute_inline
     """A function that runs a computation on the objects: in a worker thread if they are large."""
+    grow: Callable[[], None] = lambda: None
+    """A function that is called when a large object may be made of a small one. Computations move to worker threads."""
     deadline: float | None = None
     """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

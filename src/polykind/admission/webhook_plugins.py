@@ -31,7 +31,6 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.json import encode_json
 from polykind.loop_calls import on_loop
 from polykind.schema.equality import deep_equal
-from polykind.workers import INLINE_BYTES
 
 
 class WebhookPlugin(ABC):
@@ -176,7 +175,6 @@ class _MutatingRound:
         operations = _decode_patch(webhook, response.patch)
         if not operations:
             return False
-        self._attributes.large = self._attributes.large or len(response.patch or b"") > INLINE_BYTES
         before = self._versioned.obj
         if before is None:
             name = go_quote(webhook.name)

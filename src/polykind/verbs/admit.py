@@ -39,7 +39,7 @@ async def admit(op: Operation, draft: Draft, old: Existing | None, options: Writ
         return draft
     error = ""
     if not op.version.is_builtin:
-        error = metadata_decode_error(mutated["metadata"])
+        error = await op.lane.run(metadata_decode_error, mutated["metadata"])
         mutated["metadata"], _ = await op.lane.run(partial(object_meta.coerce, mutated["metadata"], strict=False))
     await _restore_invalid_managers(op, mutated["metadata"], draft.obj["metadata"])
     return Draft(mutated, Learnt.RAW, metadata_error=error, applied=draft.applied)
@@ -81,8 +81,6 @@ async def _mutate(
     await _run_step(op, "admit", op.backend.admission.mutate, attributes)
     if not attributes.changed:
         return None
-    if attributes.large:
-        op.lane.grow()
     if attributes.obj is None:
         raise AssertionError("mutating admission has removed the object")
     return attributes.obj
@@ -217,6 +215,7 @@ def _attributes(
         authorizer=op.backend.authorizer,
         implied_type=version.is_builtin and op.subresource != "scale",
         compute=op.lane.run,
+        grow=op.lane.grow,
     )
 
 

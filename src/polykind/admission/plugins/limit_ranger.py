@@ -84,7 +84,8 @@ def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> No
                     break
             spec[field] = containers
     if changes:
-        attributes.large = attributes.large or size > INLINE_BYTES
+        if size > INLINE_BYTES:
+            attributes.grow()
         replace_spec(attributes, spec)
         annotations = pod["metadata"].get("annotations") or {}
         text = f"LimitRanger plugin set: {'; '.join(changes)}"
