@@ -22,7 +22,6 @@ def _definition(version: str, priority: int, deprecation: str = "") -> Kind:
         known_versions=("v1", "v1beta1"),
         # kube-apiserver publishes the hash of v1beta1, at which it used to store CRDs. Clients compare this hash.
         stored_version="v1beta1",
-        opaque=version == "v1beta1",
         deprecation=deprecation,
     )
 

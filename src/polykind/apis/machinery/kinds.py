@@ -71,7 +71,6 @@ class Kind(Struct):
         storage_prefix: str = "",
         strategy: str = "",
         conversion: Callable[[], VersionConversion] | None = None,
-        opaque: bool = False,
         delete_returns_object: bool = False,
     ) -> None:
         super().__init__(
@@ -97,8 +96,6 @@ class Kind(Struct):
         """The warning that clients get with every response, or an empty string."""
         self.known_versions = known_versions or (self.version,)
         """The versions of this kind that kube-apiserver can decode, even if this server does not serve them."""
-        self.opaque = opaque
-        """True if the OpenAPI document contains the kind without its fields."""
         self.delete_returns_object = delete_returns_object
         """True if OpenAPI says that a delete returns the deleted object instead of a Status."""
         self._columns, self._name_format = columns, name_format

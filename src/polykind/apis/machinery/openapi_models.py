@@ -37,7 +37,7 @@ def models(roots: Iterable[ValueType]) -> dict[str, Model]:
 
 def _children(value_type: ValueType) -> Iterator[ValueType]:
     if isinstance(value_type, Struct):
-        for field in _published_fields(value_type):
+        for field in value_type.fields:
             yield from _with_model(field.type)
 
 
@@ -46,12 +46,6 @@ def _with_model(value_type: ValueType) -> Iterator[ValueType]:
         value_type = value_type.item
     if value_type.model:
         yield value_type
-
-
-def _published_fields(struct: Struct) -> tuple[Field, ...]:
-    if isinstance(struct, Kind) and struct.opaque:
-        return struct.fields[: len(TYPE_META) + 1]
-    return struct.fields
 
 
 _SIMPLE_MODELS: dict[type[ValueType], JsonObject] = {
@@ -76,7 +70,7 @@ def _model(value_type: ValueType) -> Model:
 
 def _struct_model(value_type: Struct) -> Model:
     out: JsonObject = {"description": value_type.doc, "type": "object"}
-    fields = _published_fields(value_type)
+    fields = value_type.fields
     if required := [field.name for field in fields if _required(field)]:
         out["required"] = required
     if fields:
@@ -90,8 +84,6 @@ def _struct_model(value_type: Struct) -> Model:
         out["x-kubernetes-map-type"] = "atomic"
     if value_type.unions:
         out["x-kubernetes-unions"] = [_union(union) for union in value_type.unions]
-    if isinstance(value_type, Kind) and value_type.opaque:
-        out["x-kubernetes-preserve-unknown-fields"] = True
     return out
 
 
