@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -19,8 +20,8 @@ LINES = 500_000
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-@contextmanager
-def flooding_webhook(hook: Hook) -> Iterator[str]:
+@asynccontextmanager
+async def flooding_webhook(hook: Hook) -> AsyncIterator[str]:
     """Run a webhook in a thread that sends informational responses as fast as they are read. Yield its URL."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     hook.authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -36,8 +37,11 @@ def flooding_webhook(hook: Hook) -> Iterator[str]:
         listener.settimeout(60)
         thread = threading.Thread(target=flood)
         thread.start()
-        yield f"https://127.0.0.1:{listener.getsockname()[1]}/convert"
-        thread.join()
+        try:
+            yield f"https://127.0.0.1:{listener.getsockname()[1]}/convert"
+        finally:
+            # The event loop closes the connection, which ends the thread.
+            await asyncio.to_thread(thread.join)
 
 
 async def failure(converter: Any) -> str:
@@ -54,7 +58,7 @@ async def test_many_informational_responses_are_refused_and_do_not_hold_the_even
 
     # The first call imports aiohttp.
     await make(hook.webhook_config()).convert([crontab()], "example.com/v1")
-    with flooding_webhook(hook) as url:
+    async with flooding_webhook(hook) as url:
         lag = await worst_lag(call(url))
     assert "transport connection broken: net/http: too many 1xx informational responses; " in messages[0]
     assert lag < 0.05
