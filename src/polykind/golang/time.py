@@ -174,8 +174,13 @@ def _out_of_range_field(element: str, text: str) -> str:
 
 def quote_for_error(text: str) -> str:
     """Quote a text as Go's time package does in errors. Non-ASCII characters are escaped byte by byte."""
-    quoted = (
-        f"\\x{byte:02x}" if byte < 0x20 or byte >= 0x80 else f"\\{chr(byte)}" if byte in b'"\\' else chr(byte)
-        for byte in replace_lone_surrogates(text).encode()
-    )
-    return f'"{"".join(quoted)}"'
+    escaped = _escaped_in_error(_escape, replace_lone_surrogates(text).encode())
+    return f'"{escaped.decode("ascii")}"'
+
+
+_escaped_in_error = re.compile(rb"[\x00-\x1f\x80-\xff\"\\]").sub
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    character = found[0]
+    return b"\\" + character if character in (b'"', b"\\") else b"\\x%02x" % character[0]

@@ -36,7 +36,7 @@ _common_date_time = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z"
 ).fullmatch
 # The lookbehind keeps the search linear: a match never begins inside a number.
-_number_and_unit = re.compile(r"(?<![0-9])([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
+_number_and_unit = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)").findall
 _TIME_UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),
