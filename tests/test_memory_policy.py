@@ -21,6 +21,7 @@ class FakeCollector:
         self.now = 1000.0
         self.cpu = 0.0
         self.full_seconds = 0.01
+        self.frozen_objects = 100_000
         self.trims = 0
 
     def collect(self, generation: int = 2) -> int:
@@ -45,6 +46,9 @@ class FakeCollector:
 
     def get_count(self) -> tuple[int, int, int]:
         return self.count
+
+    def get_freeze_count(self) -> int:
+        return self.frozen_objects if self.frozen else 0
 
     def isenabled(self) -> bool:
         return self.enabled
@@ -157,13 +161,31 @@ def test_no_full_collection_if_no_object_has_become_old(policy: MemoryPolicy, co
     assert collector.collections == []
 
 
-def test_long_full_collections_are_rare(policy: MemoryPolicy, collector: FakeCollector) -> None:
+@pytest.mark.parametrize(("pause", "collections"), [(0.01, 165), (0.02, 165), (0.5, 2)])
+def test_long_full_collections_are_rare(
+    policy: MemoryPolicy, collector: FakeCollector, pause: float, collections: int
+) -> None:
     policy.manage()
-    collector.full_seconds = 0.5
-    for _ in range(1000):
+    collector.full_seconds = pause
+    for _ in range(10_000):
         collector.count = (0, 0, 1)
         pass_seconds(policy, collector, 1)
-    assert collector.collections == [2, 2]
+    assert abs(len(collector.collections) - collections) <= 2
+
+
+@pytest.mark.parametrize(("objects", "collections"), [(100_000, 1), (3_000_000, 0)])
+def test_collection_of_many_frozen_objects_waits(
+    policy: MemoryPolicy, collector: FakeCollector, objects: int, collections: int
+) -> None:
+    policy.manage()
+    collector.frozen_objects = objects
+    policy.begin_large()
+    policy.end_large()
+    collector.count = (YOUNG_OBJECTS + 1, 0, 0)
+    pass_seconds(policy, collector, 1000)
+    assert len(collector.collections) == collections
+    pass_seconds(policy, collector, 2100)
+    assert collector.visited_all == [True]
 
 
 def test_freed_memory_is_returned_after_work(policy: MemoryPolicy, collector: FakeCollector) -> None:

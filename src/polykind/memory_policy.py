@@ -25,6 +25,12 @@ TICK_SECONDS: Final = 1.0
 _FULL_SECONDS: Final = 60.0
 """The time between full collections. It is longer if they take long: at most a thousandth of the time."""
 _FULL_SHARE: Final = 0.001
+_LONG_PAUSE, _LONG_SHARE = 0.03, 0.0001
+"""A collection that is expected to take longer than this may take a ten-thousandth of the time: it holds the event loop
+for longer than a request may.
+"""
+_OBJECT_SECONDS: Final = 1e-7
+"""The time that a full collection takes for one object."""
 _MAX_DEFERRAL: Final = 300.0
 """The time for which a busy process, or large requests, can defer a collection that is due."""
 _IDLE_SHARE: Final = 0.2
@@ -48,6 +54,8 @@ class Collector(Protocol):
     def unfreeze(self) -> None: ...
 
     def get_count(self) -> tuple[int, int, int]: ...
+
+    def get_freeze_count(self) -> int: ...
 
     def isenabled(self) -> bool: ...
 
@@ -84,7 +92,10 @@ class MemoryPolicy:
         """True if automatic collections were turned off for a large object, and not turned on again."""
         self._has_frozen = False
         """True if objects were frozen since the last full collection."""
-        self._full_due = 0.0
+        self._last_full = 0.0
+        """The time of the last full collection, or of the start."""
+        self._pause = 0.0
+        """How long the last full collection took that visited no frozen objects."""
         self._last_tick = self._cpu_clock()
         self._trim_due = self._trimmed_at = 0.0
 
@@ -123,7 +134,7 @@ class MemoryPolicy:
         self._collector.freeze()
         self._collector.set_threshold(YOUNG_OBJECTS, _MIDDLE_COLLECTIONS, NEVER)
         self._collector.enable()
-        self._full_due = self._clock() + _FULL_SECONDS
+        self._last_full = self._clock()
         self._trimmed_at = self._cpu_clock()
 
     async def run(self) -> None:
@@ -138,8 +149,9 @@ class MemoryPolicy:
         is_idle = cpu - self._last_tick < _IDLE_SHARE * TICK_SECONDS
         with self._lock:
             self._resume_collections()
-            if not self._large or now > self._full_due + _MAX_DEFERRAL:
-                self._collect_all(now, is_idle)
+            overdue = now - self._last_full - self._interval()
+            if overdue > _MAX_DEFERRAL or (overdue >= 0 and is_idle and not self._large):
+                self._collect_all()
         if now >= self._trim_due and cpu - self._trimmed_at > _TRIM_WORK_SECONDS:
             self._trim()
             self._trim_due, self._trimmed_at = now + _TRIM_SECONDS, cpu
@@ -157,10 +169,13 @@ class MemoryPolicy:
                 self._has_frozen = True
             self._resume()
 
-    def _collect_all(self, now: float, is_idle: bool) -> None:
-        """Run a full collection if objects have become old since the last one, and if it is due."""
-        if now < self._full_due or not (is_idle or now > self._full_due + _MAX_DEFERRAL):
-            return
+    def _interval(self) -> float:
+        """Return the time between the last full collection and the next one."""
+        pause = self._collector.get_freeze_count() * _OBJECT_SECONDS if self._has_frozen else self._pause
+        return max(_FULL_SECONDS, pause / (_FULL_SHARE if pause <= _LONG_PAUSE else _LONG_SHARE))
+
+    def _collect_all(self) -> None:
+        """Run a full collection if objects have become old since the last one."""
         if not (self._has_frozen or self._paused or self._collector.get_count()[2]):
             return
         started = self._clock()
@@ -168,8 +183,10 @@ class MemoryPolicy:
             self._collector.unfreeze()
         self._collector.collect(2)
         self._collector.freeze()
+        if not self._has_frozen:
+            self._pause = self._clock() - started
         self._has_frozen = False
-        self._full_due = now + max(_FULL_SECONDS, (self._clock() - started) / _FULL_SHARE)
+        self._last_full = started
 
 
 def _return_free_memory() -> None:
