@@ -93,9 +93,9 @@ class MemoryPolicy:
         self._has_frozen = False
         """True if objects were frozen since the last full collection."""
         self._last_full = 0.0
-        """The time of the last full collection, or of the start."""
+        """When the last full collection ran, or the start ended."""
         self._pause = 0.0
-        """How long the last full collection took that visited no frozen objects."""
+        """The duration of the last full collection that visited no frozen objects."""
         self._last_tick = self._cpu_clock()
         self._trim_due = self._trimmed_at = 0.0
 
