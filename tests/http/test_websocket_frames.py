@@ -65,7 +65,8 @@ def test_messages_are_discarded_and_pings_between_fragments_are_reported(step: i
         + client_frame(PING)
     )
     recorder = read(data, step)
-    assert (recorder.pings, recorder.closed) == ([b"hello", b""], [])
+    # Of several pings that arrive together, only the last one needs a pong (RFC 6455, 5.5.3).
+    assert (recorder.pings, recorder.closed) == ([b"hello", b""] if step else [b""], [])
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe9going away"])

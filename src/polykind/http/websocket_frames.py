@@ -55,10 +55,16 @@ class FrameReader:
         """The number of bytes of the current data frame that are still to be discarded."""
         self._message_size: int | None = None
         """The size of the received part of a fragmented message, or None between messages."""
+        self._ping: bytes | None = None
+        """The payload of the last ping, until it has a pong. Earlier pings need none (RFC 6455, 5.5.3)."""
         self._closed = False
 
     def feed(self, data: bytes) -> None:
         self._buffer += data
+        self._read_frames()
+        self._respond_to_ping()
+
+    def _read_frames(self) -> None:
         while self._buffer and not self._closed:
             if self._discard:
                 skipped = min(self._discard, len(self._buffer))
@@ -67,7 +73,13 @@ class FrameReader:
             elif not self._read_frame():
                 return
 
+    def _respond_to_ping(self) -> None:
+        if self._ping is not None:
+            payload, self._ping = self._ping, None
+            self._receiver.on_ping(payload)
+
     def _close(self, status: int) -> bool:
+        self._respond_to_ping()
         self._closed = True
         self._receiver.on_close(status)
         return False
@@ -115,5 +127,5 @@ class FrameReader:
         if opcode == CLOSE:
             return self._close(PROTOCOL_ERROR if len(payload) == 1 else NORMAL_CLOSURE)
         if opcode == PING:
-            self._receiver.on_ping(payload)
+            self._ping = payload
         return True
